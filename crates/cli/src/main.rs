@@ -1,0 +1,2 @@
+//! The `stepwell` command.
+fn main() {}

@@ -1,0 +1,3 @@
+module stepwell/bench/peers/go
+
+go 1.22

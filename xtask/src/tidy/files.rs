@@ -6,16 +6,8 @@ use std::path::Path;
 
 use super::rust::Masked;
 
-/// Folders that hold what was built, fetched or found, not what was written.
-const SKIPPED: [&str; 7] = [
-    "target",
-    ".git",
-    "node_modules",
-    "__pycache__",
-    "corpus",
-    "artifacts",
-    "coverage",
-];
+/// Where the names of what was built, fetched or found are written.
+const IGNORE: &str = ".gitignore";
 /// Larger files are data.
 const SIZE_LIMIT: u64 = 1 << 20;
 

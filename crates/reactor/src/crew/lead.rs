@@ -32,10 +32,12 @@ impl<L: Loop> Crew<L> {
     }
 
     /// Takes over a loop that somebody else has parked for a handler just now, in the moment
-    /// between a look and the grasp: nobody's fault.
+    /// between a look and the grasp: nobody's fault. A loop that was given away has no handler.
     fn detach_uncharged(&self, held: &mut Parked<L>) {
-        held.inner.detach(Detach::Stolen);
-        self.pool.stray(1);
+        if held.inner.current_class().is_some() {
+            held.inner.detach(Detach::Stolen);
+            self.pool.stray(1);
+        }
     }
 
     /// Leads the loop until it ends or is lost to another leader.

@@ -82,8 +82,9 @@ struct State<J> {
     starting: usize,
     threads: usize,
     running: [usize; 2],
-    /// Threads whose handler lost its loop and is still running.
-    astray: usize,
+    /// Threads whose handler lost its loop and is still running. Below zero for a moment when one
+    /// is back before he who took its loop has counted it.
+    astray: isize,
     watched: bool,
     leaderless: Vec<(usize, u64)>,
     loops: usize,
@@ -341,9 +342,9 @@ impl<J: Job> Pool<J> {
     /// A handler has lost its loop, or a thread is back from such a handler.
     pub(crate) fn stray(&self, by: isize) {
         let mut state = lock(&self.state);
-        state.astray = state.astray.saturating_add_signed(by);
-        self.crowded
-            .store(state.astray > self.bounds.ceiling / 4, Ordering::Relaxed);
+        state.astray += by;
+        let crowded = state.astray > (self.bounds.ceiling / 4) as isize;
+        self.crowded.store(crowded, Ordering::Relaxed);
     }
 
     /// A loop has ended for good; with the last one everybody goes.
@@ -380,7 +381,7 @@ impl<J: Job> Pool<J> {
             idle: state.idle.len(),
             running: state.running.iter().sum(),
             running_long: state.running[Lane::Long as usize],
-            astray: state.astray,
+            astray: state.astray.max(0) as usize,
             queued: state.live,
         }
     }

@@ -40,7 +40,7 @@ const FORGIVE_AFTER: u32 = 1 << 20;
 #[derive(Debug, Default)]
 pub struct CostClass {
     name: Box<str>,
-    /// Never in place (the application said that it blocks).
+    /// Stays where it is, whatever its runs cost.
     pinned: bool,
     in_place: AtomicBool,
     streak: AtomicU32,
@@ -107,6 +107,13 @@ impl CostClass {
         }
     }
 
+    /// A class that always runs in place: answers of the server itself, which run no code of the
+    /// application.
+    pub fn kept_in_place(name: &str) -> CostClass {
+        let in_place = AtomicBool::new(true);
+        CostClass { name: name.into(), pinned: true, in_place, ..CostClass::default() }
+    }
+
     /// The name given at creation.
     pub fn name(&self) -> &str {
         &self.name
@@ -153,7 +160,7 @@ impl CostClass {
 
     #[cold]
     fn demote(&self) {
-        if !self.in_place.swap(false, Ordering::Relaxed) {
+        if self.pinned || !self.in_place.swap(false, Ordering::Relaxed) {
             return;
         }
         self.streak.store(0, Ordering::Relaxed);

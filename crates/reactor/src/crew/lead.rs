@@ -141,7 +141,7 @@ impl<L: Loop> Crew<L> {
         let outcome = catch_unwind(AssertUnwindSafe(|| job.run(&mut context.state)));
         if let Err(cause) = outcome {
             self.counters.panics.fetch_add(1, Ordering::Relaxed);
-            job.panicked(cause);
+            job.panicked(cause, &mut context.state);
         }
     }
 

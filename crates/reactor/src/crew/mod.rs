@@ -52,7 +52,7 @@ pub trait Job: Send + Sized + 'static {
     fn run(&mut self, state: &mut ThreadState);
 
     /// Called instead of the rest of `run` when that has panicked.
-    fn panicked(&mut self, cause: Box<dyn Any + Send>);
+    fn panicked(&mut self, cause: Box<dyn Any + Send>, state: &mut ThreadState);
 
     /// Sends the finished job back to its loop, through the mailbox.
     fn deliver(self);

@@ -331,7 +331,8 @@ impl<J: Job> Pool<J> {
             parker.call();
             return false;
         }
-        if state.waking > 0 || state.starting > 0 {
+        // Each thread on its way up fills one role only.
+        if state.waking + state.starting >= state.open_roles() {
             return false;
         }
         state.threads += 1;
@@ -403,6 +404,11 @@ impl<J: Job> State<J> {
         self.pop(bounds).map(Duty::Run)
     }
 
+    /// Loops without a leader, and the monitor's role while nobody has it.
+    fn open_roles(&self) -> usize {
+        self.leaderless.len() + usize::from(!self.watched)
+    }
+
     /// The lane whose job is to run next, if any may run.
     fn lane(&self, bounds: &Bounds) -> Option<Lane> {
         if self.running.iter().sum::<usize>() >= bounds.ceiling {
@@ -461,5 +467,42 @@ impl<J: Job> State<J> {
             return Vec::new();
         }
         std::mem::take(&mut self.starved)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crew::{CostClass, ThreadState};
+
+    struct Nothing;
+
+    impl Job for Nothing {
+        fn class(&self) -> &CostClass {
+            unreachable!("never run")
+        }
+        fn run(&mut self, _: &mut ThreadState) {}
+        fn panicked(&mut self, _: Box<dyn std::any::Any + Send>) {}
+        fn deliver(self) {}
+    }
+
+    fn pool() -> Pool<Nothing> {
+        Pool::new(Bounds {
+            ceiling: 1,
+            queue: 1,
+            idle: Duration::from_secs(1),
+            spare: 1,
+        })
+    }
+
+    #[test]
+    fn every_open_role_gets_a_thread_of_its_own() {
+        let pool = pool();
+        pool.set_loops(2);
+        assert!(pool.unwatched(), "a thread for the monitor");
+        assert!(pool.leaderless(0, 1), "another one for the loop");
+        assert!(pool.leaderless(1, 1), "and one for the other loop");
+        assert_eq!(pool.stats().threads, 3);
+        assert!(!pool.unwatched(), "that role was open already");
     }
 }

@@ -40,6 +40,8 @@ pub(crate) enum Duty<J> {
     Lead(usize, u64),
     /// Watch over the loops.
     Watch,
+    /// Only tell the loops that were waiting for room.
+    Relieve,
     /// End.
     Leave,
 }
@@ -165,7 +167,8 @@ impl<J: Job> Pool<J> {
             job: Some(job),
         });
         state.live += 1;
-        self.waiting.store(state.live, Ordering::Release);
+        // Sequentially consistent, so that the caller's look at a sleeping monitor can't come first.
+        self.waiting.store(state.live, Ordering::SeqCst);
         let called = state.call_one();
         drop(state);
         if let Some(parker) = called {
@@ -187,6 +190,15 @@ impl<J: Job> Pool<J> {
         }
         state.live -= 1;
         self.waiting.store(state.live, Ordering::Release);
+        let called = if state.relief_is_due(&self.bounds) {
+            state.call_one()
+        } else {
+            None
+        };
+        drop(state);
+        if let Some(parker) = called {
+            parker.call();
+        }
         Some(job)
     }
 
@@ -222,6 +234,13 @@ impl<J: Job> Pool<J> {
                     parker.call();
                 }
                 return Assignment { duty, relieved };
+            }
+            // Room that came by cancelling: no job is left that would be taken with it.
+            if state.relief_is_due(&self.bounds) {
+                return Assignment {
+                    duty: Duty::Relieve,
+                    relieved: state.relieved(&self.bounds),
+                };
             }
             parker.0.set(WAITING);
             state.idle.push(parker.clone());
@@ -461,9 +480,14 @@ impl<J: Job> State<J> {
         Some(parker)
     }
 
-    /// The loops that may try again, once a quarter of the queue is free.
+    /// Whether loops may try again: once a quarter of the queue is free.
+    fn relief_is_due(&self, bounds: &Bounds) -> bool {
+        !self.starved.is_empty() && self.live <= bounds.queue / 4 * 3
+    }
+
+    /// The loops that may try again.
     fn relieved(&mut self, bounds: &Bounds) -> Vec<usize> {
-        if self.starved.is_empty() || self.live > bounds.queue / 4 * 3 {
+        if !self.relief_is_due(bounds) {
             return Vec::new();
         }
         std::mem::take(&mut self.starved)
@@ -482,7 +506,7 @@ mod tests {
             unreachable!("never run")
         }
         fn run(&mut self, _: &mut ThreadState) {}
-        fn panicked(&mut self, _: Box<dyn std::any::Any + Send>) {}
+        fn panicked(&mut self, _: Box<dyn std::any::Any + Send>, _: &mut ThreadState) {}
         fn deliver(self) {}
     }
 

@@ -216,6 +216,7 @@ impl<L: Loop> Crew<L> {
                 Duty::Run(job) => finished = Some(self.run_pooled(job, context)),
                 Duty::Lead(index, seq) => self.lead_parked(index, seq, context),
                 Duty::Watch => self.monitor(context),
+                Duty::Relieve => {}
                 Duty::Leave => return,
             }
         }

@@ -66,7 +66,8 @@ unit: tools ## Only the tests of the workspace
 
 .PHONY: doc
 doc:
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet \
+	  --exclude stepwell-cli --exclude xtask
 
 .PHONY: loom
 loom: tools ## Model-check the hand-off slot and the mailbox

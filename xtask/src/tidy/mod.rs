@@ -6,6 +6,7 @@
 
 mod allow;
 mod arrows;
+mod dead;
 mod files;
 mod papers;
 mod rooms;
@@ -63,6 +64,7 @@ pub(crate) fn check(root: &Path) -> io::Result<Vec<Finding>> {
     findings.extend(words::sleeps(&files, &allowed));
     findings.extend(arrows::check(&files));
     findings.extend(papers::check(&files));
+    findings.extend(dead::check(&files));
     for file in &files {
         findings.extend(words::check(file));
         findings.extend(rooms::check(file));

@@ -330,3 +330,33 @@ fn papers_name_what_exists() {
     finds(&papers("", "## 0.1\n"), "CHANGELOG.md: ", "Unreleased");
     assert_eq!(papers::check(&[]).len(), 3);
 }
+
+#[test]
+fn files_that_nobody_uses_are_found() {
+    let dead = |files: &[(&str, &str)]| -> Vec<String> {
+        let files: Vec<File> = files.iter().map(|(p, t)| File::new(*p, *t)).collect();
+        dead::check(&files).iter().map(Finding::to_string).collect()
+    };
+    let lib = ("crates/a/src/lib.rs", "pub mod b;\nmod d;\n// mod e;\n");
+    let used = [
+        lib,
+        ("crates/a/src/b.rs", "mod c;\n"),
+        ("crates/a/src/b/c.rs", ""),
+        ("crates/a/src/d/mod.rs", "#[cfg(test)]\nmod tests;\n"),
+        ("crates/a/src/d/tests.rs", ""),
+    ];
+    assert_eq!(dead(&used), Vec::<String>::new());
+    finds(
+        &dead(&[lib, ("crates/a/src/e.rs", "")]),
+        "crates/a/src/e.rs: ",
+        "not compiled",
+    );
+    let example = ("crates/server/examples/slow.rs", "");
+    finds(
+        &dead(&[example]),
+        "crates/server/examples/slow.rs: ",
+        "no test",
+    );
+    let test = ("crates/server/tests/x.rs", "Program::example(\"slow\")");
+    assert_eq!(dead(&[example, test]), Vec::<String>::new());
+}

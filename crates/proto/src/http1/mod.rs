@@ -14,8 +14,28 @@ mod reply;
 mod state;
 mod target;
 
+use crate::head::RequestHead;
+use crate::limits::Limits;
 pub use connection::{BodyKind, Eof, Event, ServerConnection, Timeout};
 pub use encode::{AsField, ResponseHead};
 pub use error::{Error, ErrorKind, Fault};
 pub(crate) use parse::ParseState;
+
 pub use reply::{BodyLength, BodyMode};
+
+/// Reads one request head from the front of `bytes` into `head`, which is cleared first; gives its
+/// length, or `None` if it is not there as a whole. [`ServerConnection`] does this and more.
+///
+/// # Errors
+/// The head is refused.
+pub fn parse_head(
+    head: &mut RequestHead,
+    bytes: &[u8],
+    limits: &Limits,
+) -> Result<Option<usize>, Error> {
+    head.clear();
+    let end = parse::head(&mut head.layout, bytes, limits)?;
+    head.bytes
+        .extend_from_slice(&bytes[..end.unwrap_or(bytes.len())]);
+    Ok(end)
+}

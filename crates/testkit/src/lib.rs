@@ -29,6 +29,7 @@ mod parse;
 pub mod peers;
 mod pieces;
 mod process;
+mod request;
 mod wait;
 
 pub use answer::Answer;
@@ -37,4 +38,5 @@ pub use files::raise_file_limit;
 pub use peers::{Crowd, Pipeliner, SlowLoris, SlowUploader, StalledReader, VanishingClient};
 pub use pieces::{every_split, fragments};
 pub use process::{Program, built_example};
+pub use request::{get, in_chunks, post, request};
 pub use wait::{PATIENCE, poll_until, wait_until};

@@ -74,7 +74,7 @@ fn paths(paper: &File, files: &[File], findings: &mut Vec<Finding>) {
                     findings.push(Finding::new(paper, number, what));
                 }
             }
-            if is_path(path, files) && !exists(path, files) {
+            if is_path(word, files) && !exists(path, files) {
                 let what = format!("`{word}` does not exist: mend the path, seen from the root");
                 findings.push(Finding::new(paper, number, what));
             }
@@ -82,22 +82,19 @@ fn paths(paper: &File, files: &[File], findings: &mut Vec<Finding>) {
     }
 }
 
-/// Whether a word means a path: it begins at a folder of the root, or ends as files do.
+/// Whether a word means a path: it ends as folders or files do, or begins at a folder of the root.
 fn is_path(word: &str, files: &[File]) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
     if word.is_empty() || !word.chars().all(plain) || word.starts_with('/') {
         return false;
     }
-    let first = word.split('/').next().unwrap_or_default();
-    let rooted = files.iter().any(|f| {
-        f.path
-            .strip_prefix(first)
-            .is_some_and(|r| r.starts_with('/'))
-    });
-    (word.contains('/') && rooted)
-        || ENDINGS
-            .iter()
-            .any(|e| word.len() > e.len() && word.ends_with(e))
+    let ends = ENDINGS
+        .iter()
+        .any(|end| word.len() > end.len() && word.ends_with(end));
+    let rooted = word
+        .split_once('/')
+        .is_some_and(|(first, _)| exists(first, files));
+    ends || rooted || word.ends_with('/')
 }
 
 fn exists(path: &str, files: &[File]) -> bool {

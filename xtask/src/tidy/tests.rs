@@ -313,6 +313,11 @@ fn papers_name_what_exists() {
         "does not exist",
     );
     finds(
+        &papers("`fuzz/`\n", log),
+        "ARCHITECTURE.md:1: ",
+        "does not exist",
+    );
+    finds(
         &papers("`lib.rs`\n", log),
         "ARCHITECTURE.md:1: ",
         "seen from the root",

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -21,11 +22,13 @@ class Unavailable(Exception):
 class Server:
     """One server under test: `paths` tells which workloads it can answer."""
 
-    def __init__(self, name, label, prepare, paths):
+    def __init__(self, name, label, prepare, paths, version=lambda: ""):
         self.name = name
         self.label = label
         self.paths = paths
+        self.version = ""
         self._prepare = prepare
+        self._version = version
         self._command = None
         self.process = None
         self.port = None
@@ -33,6 +36,7 @@ class Server:
     def prepare(self):
         """Builds or installs what is missing; raises Unavailable."""
         self._command = self._prepare()
+        self.version = self._version()
 
     def start(self, core):
         """Starts the server pinned to `core` and waits until it accepts."""
@@ -159,21 +163,46 @@ def go():
     return lambda port: [str(binary), f"127.0.0.1:{port}", str(RECORD)]
 
 
+def printed(*command):
+    """The version that a program prints about itself."""
+
+    def version():
+        done = subprocess.run(command, capture_output=True, text=True)
+        match = re.search(r"\d+(\.\d+)+", done.stdout + done.stderr)
+        return match.group() if match else ""
+
+    return version
+
+
+def locked(package):
+    """The version of a dependency in the lock file."""
+
+    def version():
+        lock = (BENCH / "Cargo.lock").read_text(encoding="utf-8")
+        match = re.search(rf'name = "{package}"\nversion = "([^"]+)"', lock)
+        return match.group(1) if match else ""
+
+    return version
+
+
 CANNED = {"hello", "json"}
 STATIC = {"hello"}
 FULL = {"hello", "json", "slow", "mixed"}
 
 
 def all_servers():
+    stepwell, inline, pool = (
+        rust("bench-stepwell", "--hand-off", mode) for mode in ("on", "inline", "off")
+    )
     return [
         Server("floor", "bare epoll loop", rust("bench-floor"), CANNED),
-        Server("stepwell", "Stepwell", rust("bench-stepwell"), FULL),
-        Server("inline", "Stepwell, inlined", rust("bench-stepwell", "--hand-off", "inline"), CANNED),
-        Server("pool", "Stepwell, pool only", rust("bench-stepwell", "--hand-off", "off"), FULL),
-        Server("hyper", "hyper", rust("peer-hyper"), FULL),
-        Server("actix", "actix-web", rust("peer-actix"), FULL),
-        Server("nginx", "nginx", nginx, STATIC),
-        Server("h2o", "H2O", h2o, STATIC),
-        Server("go", "Go net/http", go, FULL),
-        Server("node", "Node http", node, FULL),
+        Server("stepwell", "Stepwell", stepwell, FULL),
+        Server("inline", "Stepwell, inlined", inline, CANNED),
+        Server("pool", "Stepwell, pool only", pool, FULL),
+        Server("hyper", "hyper", rust("peer-hyper"), FULL, locked("hyper")),
+        Server("actix", "actix-web", rust("peer-actix"), FULL, locked("actix-web")),
+        Server("nginx", "nginx", nginx, STATIC, printed("nginx", "-v")),
+        Server("h2o", "H2O", h2o, STATIC, printed("h2o", "--version")),
+        Server("go", "Go net/http", go, FULL, printed("go", "version")),
+        Server("node", "Node http", node, FULL, printed("node", "--version")),
     ]

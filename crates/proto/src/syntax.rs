@@ -1,8 +1,9 @@
 //! Byte rules of HTTP messages, and scans that find the first byte that breaks one.
 //!
-//! The scans look at eight bytes at a time in a `u64` (little end first). Two facts carry them.
-//! For bytes below 0x80, `(w - n * ONES) & !w & HIGH` marks the bytes less than `n`; and a borrow
-//! only travels upwards from a byte that is really marked, so the *lowest* mark is always true.
+//! The scans look at sixteen bytes at a time, as two `u64` with the first byte lowest. Two facts
+//! carry them. For bytes below 0x80, `(w - n * ONES) & !w & HIGH` marks the bytes less than `n`;
+//! and a borrow only travels upwards from a byte that is really marked, so the *lowest* mark is
+//! always true.
 
 /// Byte may stand in a token: field names, methods, chunk extension names.
 const TOKEN: u8 = 1;
@@ -118,6 +119,9 @@ pub(crate) fn is_quoted_byte(b: u8) -> bool {
     has(b, QUOTED)
 }
 
+/// Bytes that are looked at together.
+pub(crate) const BLOCK: usize = 16;
+
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = 0x8080_8080_8080_8080;
 
@@ -138,43 +142,107 @@ const fn equal(w: u64, b: u8) -> u64 {
     x.wrapping_sub(ONES) & !x & HIGH
 }
 
+/// The two halves of the block that begins at `at`, with zeros where the bytes end before it does.
+/// `None` if there are not that many bytes at all.
 #[inline]
-fn load(bytes: &[u8], at: usize) -> Option<u64> {
-    bytes
-        .get(at..)?
-        .first_chunk()
-        .map(|c| u64::from_le_bytes(*c))
+pub(crate) fn block(bytes: &[u8], at: usize) -> Option<(u64, u64)> {
+    let whole = match bytes.get(at..)?.first_chunk::<BLOCK>() {
+        Some(whole) => u128::from_le_bytes(*whole),
+        // The last block overlaps the one before: shift out what has been looked at already.
+        None => {
+            let missing = at + BLOCK - bytes.len();
+            let last = u128::from_le_bytes(*bytes.last_chunk::<BLOCK>()?);
+            if missing < BLOCK {
+                last >> (8 * missing)
+            } else {
+                0
+            }
+        }
+    };
+    Some((whole as u64, (whole >> 64) as u64))
+}
+
+/// Index of the lowest mark among the sixteen bytes of two halves, or 16.
+#[inline]
+pub(crate) fn lowest(low: u64, high: u64) -> usize {
+    let bits = if low != 0 {
+        low.trailing_zeros()
+    } else {
+        64 + high.trailing_zeros()
+    };
+    bits as usize / 8
+}
+
+/// Marks colons in both halves of a block.
+#[inline]
+pub(crate) fn colons((low, high): (u64, u64)) -> (u64, u64) {
+    (equal(low, b':'), equal(high, b':'))
 }
 
 /// Index from `at` on of the first byte that may not stand in a field value, or the length.
 #[inline]
 pub(crate) fn find_value_end(bytes: &[u8], mut at: usize) -> usize {
-    while let Some(w) = load(bytes, at) {
-        let marks = less(w, b' ') | equal(w, 0x7f);
-        if marks != 0 {
-            at += (marks.trailing_zeros() / 8) as usize;
-            if bytes[at] != b'\t' {
-                return at;
-            }
-            at += 1;
-        } else {
-            at += 8;
-        }
+    const fn marks(w: u64) -> u64 {
+        less(w, b' ') | equal(w, 0x7f)
     }
-    find_class_end(bytes, at, VALUE)
+    loop {
+        // Written so that compilers make vector code of it: a value is many blocks long.
+        while let Some(chunk) = bytes.get(at..).and_then(<[u8]>::first_chunk::<BLOCK>) {
+            if chunk
+                .iter()
+                .fold(false, |bad, &b| bad | (b < b' ') | (b == 0x7f))
+            {
+                break;
+            }
+            at += BLOCK;
+        }
+        let Some((low, high)) = block(bytes, at) else {
+            return find_class_end(bytes, at, VALUE);
+        };
+        at = (at + lowest(marks(low), marks(high))).min(bytes.len());
+        if bytes.get(at) != Some(&b'\t') {
+            return at;
+        }
+        at += 1;
+    }
 }
 
 /// Index from `at` on of the first byte that may not stand in a request target, or the length.
 #[inline]
 pub(crate) fn find_target_end(bytes: &[u8], mut at: usize) -> usize {
-    while let Some(w) = load(bytes, at) {
-        let marks = less(w, b'!') | equal(w, 0x7f) | equal(w, b'#') | equal(w, b'\\') | (w & HIGH);
-        if marks != 0 {
-            return at + (marks.trailing_zeros() / 8) as usize;
+    const fn marks(w: u64) -> u64 {
+        less(w, b'!') | equal(w, 0x7f) | equal(w, b'#') | equal(w, b'\\') | (w & HIGH)
+    }
+    while let Some((low, high)) = block(bytes, at) {
+        let found = lowest(marks(low), marks(high));
+        at += found;
+        if found < BLOCK {
+            return at.min(bytes.len());
         }
-        at += 8;
     }
     find_class_end(bytes, at, TARGET)
+}
+
+/// Index from `at` on, but before `end`, of the first `?` or `%`.
+#[inline]
+pub(crate) fn find_query_or_escape(bytes: &[u8], mut at: usize, end: usize) -> Option<usize> {
+    const fn marks(w: u64) -> u64 {
+        equal(w, b'?') | equal(w, b'%')
+    }
+    while at < end {
+        let Some((low, high)) = block(bytes, at) else {
+            let rest = bytes
+                .get(at..end)?
+                .iter()
+                .position(|b| matches!(b, b'?' | b'%'));
+            return rest.map(|n| at + n);
+        };
+        at += lowest(marks(low), marks(high));
+        if matches!(bytes.get(at), Some(b'?' | b'%')) {
+            break;
+        }
+    }
+    (at < end).then_some(at)
 }
 
 /// Index from `at` on of the first byte that may not stand in a token, or the length.

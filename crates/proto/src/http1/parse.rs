@@ -279,17 +279,15 @@ pub(crate) fn fields(layout: &mut Layout, bytes: &[u8], most: usize, many: Error
                 Some(_) if layout.slots.len() >= most => return Err(many.into()),
                 _ => {}
             }
-            let end = syntax::find_token_end(bytes, at);
-            match bytes.get(end) {
-                Some(b':') if end > start => {}
-                Some(&b) => return Err(name_error(b, end == start).into()),
-                None => return layout.parse.partial(Phase::Name, start, end),
-            }
+            let end;
+            (end, known) = match well_known(bytes, start) {
+                Some((end, field)) => (end, Some(field)),
+                None => match other_name(bytes, start, at)? {
+                    Ok(found) => found,
+                    Err(seen) => return layout.parse.partial(Phase::Name, start, seen),
+                },
+            };
             name = Span::new(start, end);
-            known = Field::lookup(&bytes[start..end]);
-            if known.is_none() && is_confusable(&bytes[start..end]) {
-                return Err(ErrorKind::FieldNameConfusable.into());
-            }
             start = end + 1;
             at = start;
         }
@@ -321,6 +319,48 @@ pub(crate) fn fields(layout: &mut Layout, bytes: &[u8], most: usize, many: Error
     }
 }
 
+/// The end of a name of at most sixteen bytes that is well-known, and which it is.
+#[inline]
+fn well_known(bytes: &[u8], start: usize) -> Option<(usize, Field)> {
+    let (low, high) = syntax::block(bytes, start)?;
+    let (in_low, in_high) = syntax::colons((low, high));
+    let len = syntax::lowest(in_low, in_high);
+    let (low, high) = if in_low != 0 {
+        (low & keep(len), 0)
+    } else if in_high != 0 {
+        (low, high & keep(len - 8))
+    } else {
+        return None;
+    };
+    Some((start + len, Field::lookup_short(low, high, len)?))
+}
+
+/// A mask of the lowest `n` bytes, `n` less than 8.
+#[inline]
+fn keep(n: usize) -> u64 {
+    (1u64 << (8 * n)) - 1
+}
+
+/// The end of any name, with the field if it is a well-known one after all. `Ok(Err(i))`: the name
+/// is fine as far as the bytes go, which is up to `i`.
+fn other_name(
+    bytes: &[u8],
+    start: usize,
+    at: usize,
+) -> Result<Result<(usize, Option<Field>), usize>, Error> {
+    let end = syntax::find_token_end(bytes, at);
+    match bytes.get(end) {
+        Some(b':') if end > start => {}
+        Some(&b) => return Err(name_error(b, end == start).into()),
+        None => return Ok(Err(end)),
+    }
+    let name = &bytes[start..end];
+    if is_confusable(name) {
+        return Err(ErrorKind::FieldNameConfusable.into());
+    }
+    Ok(Ok((end, Field::lookup(name))))
+}
+
 fn name_error(b: u8, first: bool) -> ErrorKind {
     match b {
         b' ' | b'\t' if first => ErrorKind::ObsFold,
@@ -337,6 +377,7 @@ fn is_confusable(name: &[u8]) -> bool {
     const FRAMING: [&[u8]; 2] = [b"content-length", b"transfer-encoding"];
     FRAMING.iter().any(|real| {
         name.len() == real.len()
+            && name.contains(&b'_')
             && name
                 .iter()
                 .zip(*real)

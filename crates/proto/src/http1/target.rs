@@ -27,31 +27,36 @@ pub(crate) fn check(
     }
 }
 
+#[inline]
 fn path_and_query(
     layout: &mut Layout,
     bytes: &[u8],
     start: usize,
     end: usize,
 ) -> Result<(), Error> {
-    let query = bytes[start..end].iter().position(|&b| b == b'?');
-    let path_end = query.map_or(end, |q| start + q);
+    let mut at = start;
+    let mut path_end = end;
+    while let Some(found) = syntax::find_query_or_escape(bytes, at, end) {
+        if bytes[found] == b'?' {
+            layout.query = Some(Span::new(found + 1, end));
+            path_end = found;
+            break;
+        }
+        check_escape(&bytes[found + 1..end])?;
+        at = found + 3;
+    }
     layout.path = Span::new(start, path_end);
-    layout.query = query.map(|q| Span::new(start + q + 1, end));
-    check_escapes(&bytes[start..path_end])
+    Ok(())
 }
 
-/// Escapes in a path must be two hex digits each and stand for no control character: decoded, they
+/// An escape in a path must be two hex digits and stand for no control character: decoded, that
 /// would cut strings short or forge lines.
-fn check_escapes(mut path: &[u8]) -> Result<(), Error> {
-    while let Some(at) = path.iter().position(|&b| b == b'%') {
-        let digits = path.get(at + 1..at + 3).unwrap_or(&[]);
-        let hidden_control = matches!(digits, [b'0' | b'1', _] | [b'7', b'f' | b'F']);
-        if digits.len() < 2 || !digits.iter().all(u8::is_ascii_hexdigit) || hidden_control {
-            return Err(ErrorKind::TargetEscape.into());
-        }
-        path = &path[at + 3..];
+fn check_escape(behind: &[u8]) -> Result<(), Error> {
+    match behind {
+        [b'0' | b'1', _, ..] | [b'7', b'f' | b'F', ..] => Err(ErrorKind::TargetEscape.into()),
+        [a, b, ..] if a.is_ascii_hexdigit() && b.is_ascii_hexdigit() => Ok(()),
+        _ => Err(ErrorKind::TargetEscape.into()),
     }
-    Ok(())
 }
 
 fn authority_form(

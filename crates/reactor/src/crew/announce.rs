@@ -76,12 +76,17 @@ impl<L: Loop> GiveAway for Crew<L> {
             return;
         }
         let Some(mut held) = slot.take() else { return };
-        if let Some(class) = held.inner.current_class() {
-            class.announced();
-        }
         self.counters.announced.fetch_add(1, Ordering::Relaxed);
-        self.pool.stray(1);
-        held.inner.detach(Detach::Announced);
+        if held.seq() == seq {
+            if let Some(class) = held.inner.current_class() {
+                class.announced();
+            }
+            self.pool.stray(1);
+            held.inner.detach(Detach::Announced);
+        } else {
+            // A thief has parked it between the look and the grasp: his handler announced nothing.
+            self.detach_uncharged(&mut held);
+        }
         let seq = slot.park(held);
         if self.pool.leaderless(index, seq) {
             self.start_thread_or_log();

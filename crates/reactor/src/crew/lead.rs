@@ -33,7 +33,7 @@ impl<L: Loop> Crew<L> {
 
     /// Takes over a loop that somebody else has parked for a handler just now, in the moment
     /// between a look and the grasp: nobody's fault. A loop that was given away has no handler.
-    fn detach_uncharged(&self, held: &mut Parked<L>) {
+    pub(super) fn detach_uncharged(&self, held: &mut Parked<L>) {
         if held.inner.current_class().is_some() {
             held.inner.detach(Detach::Stolen);
             self.pool.stray(1);

@@ -50,7 +50,14 @@ impl<M> Mailbox<M> {
     }
 
     fn wake_sleeper(&self) {
-        if self.sleeping.load(Ordering::SeqCst) && self.sleeping.swap(false, Ordering::SeqCst) {
+        // One of several senders wakes it. The others must not store: the model checker does not
+        // see that such a store is older than the loop's next announcement.
+        let mine = || {
+            self.sleeping
+                .compare_exchange(true, false, Ordering::SeqCst, Ordering::Relaxed)
+                .is_ok()
+        };
+        if self.sleeping.load(Ordering::SeqCst) && mine() {
             self.waker.wake();
         }
     }

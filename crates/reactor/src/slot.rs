@@ -177,7 +177,8 @@ impl Watch {
 
     #[cold]
     fn wake(&self) {
-        if self.state.swap(AWAKE) == ASLEEP {
+        // One of several leaders wakes it; see the mailbox for why the others must not store.
+        if self.state.replace(ASLEEP, AWAKE) {
             self.state.wake();
         }
     }

@@ -51,8 +51,11 @@ impl Word {
         self.0.store(value, Ordering::SeqCst);
     }
 
-    pub(crate) fn swap(&self, value: u32) -> u32 {
-        self.0.swap(value, Ordering::SeqCst)
+    /// Whether the word held `old`, and holds `new` now by this caller's doing.
+    pub(crate) fn replace(&self, old: u32, new: u32) -> bool {
+        self.0
+            .compare_exchange(old, new, Ordering::SeqCst, Ordering::Relaxed)
+            .is_ok()
     }
 
     pub(crate) fn wake(&self) {
@@ -95,7 +98,8 @@ impl Word {
         }
     }
 
-    // loom treats SeqCst loads and stores as AcqRel; fences give them back their strength.
+    // loom treats SeqCst loads and stores as AcqRel. A fence gives the load back its place after
+    // what was published before it; the store gets none, so that its users' own are checked.
     pub(crate) fn get(&self) -> u32 {
         fence(Ordering::SeqCst);
         self.value.load(Ordering::SeqCst)
@@ -103,12 +107,12 @@ impl Word {
 
     pub(crate) fn set(&self, value: u32) {
         self.value.store(value, Ordering::SeqCst);
-        fence(Ordering::SeqCst);
     }
 
-    pub(crate) fn swap(&self, value: u32) -> u32 {
-        fence(Ordering::SeqCst);
-        self.value.swap(value, Ordering::SeqCst)
+    pub(crate) fn replace(&self, old: u32, new: u32) -> bool {
+        self.value
+            .compare_exchange(old, new, Ordering::SeqCst, Ordering::Relaxed)
+            .is_ok()
     }
 
     pub(crate) fn wake(&self) {

@@ -16,6 +16,9 @@ Every server runs on one core and the load generator on another; the servers tak
 round, and what counts is the median of the rounds, first of all the server's CPU time a request.
 """
 
+# A round is run again when others took more than this share of the two cores.
+DISTURBED = 0.1
+
 
 def arguments():
     parser = argparse.ArgumentParser(prog="bench/run", description=HELP)
@@ -102,9 +105,20 @@ class Run:
         self.server_core, self.load_core = cores(options.cores)
         self.machine = measure.Machine((self.server_core, self.load_core))
         self.servers = []
+        self.again = 0
 
     def round(self, workload, server):
-        """One round; returns its figures and the machine's noise, or None when it failed."""
+        """One round; returns its figures and the machine's noise, or None when it failed. A
+        disturbed one is run again and the calmer of the two counts."""
+        outcome = self.try_round(workload, server)
+        if outcome and outcome[1]["others"] > DISTURBED and self.again > 0:
+            self.again -= 1
+            second = self.try_round(workload, server)
+            if second and second[1]["others"] < outcome[1]["others"]:
+                return second
+        return outcome
+
+    def try_round(self, workload, server):
         options = self.options
         self.machine.mark()
         try:
@@ -129,6 +143,8 @@ class Run:
         ]
         rounds = {workload.name: {} for workload in workloads}
         noise = {workload.name: [] for workload in workloads}
+        # On a machine that is always busy, repeating helps nobody: at most every other round.
+        self.again = self.options.rounds * len(turns) // 2
         for number in range(self.options.rounds):
             # Each round begins with another server, so that nobody always follows the same one.
             shift = number % max(len(turns), 1)

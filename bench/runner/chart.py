@@ -88,9 +88,8 @@ class Panel:
         floor = dict(self.rows).get("floor")
         if floor:
             x = left + LABEL + room * floor / most
-            lines.append(
-                f'<path class="mark" stroke-dasharray="2 3" d="M{x:.1f} {top + TITLE - 2}V{bottom}"/>\n'
-            )
+            path = f"M{x:.1f} {top + TITLE - 2}V{bottom}"
+            lines.append(f'<path class="mark" stroke-dasharray="2 3" d="{path}"/>\n')
         return "".join(lines)
 
 

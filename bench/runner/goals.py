@@ -7,15 +7,15 @@ def goals(rounds, memory):
     """Lines of (what, measured, goal, reached) for what this run has measured. `rounds` is by
     workload and server."""
 
-    def cpu(workload, server, reference):
+    def cpu(workload, reference):
         found = rounds.get(workload, {})
-        return measure.ratio(found.get(server), found.get(reference))
+        return measure.ratio(found.get("stepwell"), found.get(reference))
 
     lines = [
-        at_most("hello, 100 connections, to the bare loop", cpu("hello", "stepwell", "floor"), 1.07),
-        at_most("hello, 10 connections, to the bare loop", cpu("hello10", "stepwell", "floor"), 1.07),
-        at_most("pipelined ×16, to the bare loop", cpu("pipelined", "stepwell", "floor"), 1.35),
-        at_most("hand-off on, to handlers inlined", cpu("handoff", "stepwell", "inline"), 1.05),
+        at_most("hello, 100 connections, to the bare loop", cpu("hello", "floor"), 1.07),
+        at_most("hello, 10 connections, to the bare loop", cpu("hello10", "floor"), 1.07),
+        at_most("pipelined ×16, to the bare loop", cpu("pipelined", "floor"), 1.35),
+        at_most("hand-off on, to handlers inlined", cpu("handoff", "inline"), 1.05),
         sleeping(rounds),
         at_most("p99 of the fast route beside a slow one, to alone", tail(rounds, "routes"), 2.0),
         at_most("p99 of the fast runs of a mixed route, to alone", tail(rounds, "mixed"), 2.0),

@@ -48,8 +48,9 @@ def one_round(load, core, server, workload, seconds, warmup):
     command = ["taskset", "-c", str(core), load, f"127.0.0.1:{server.port}"]
     command += ["--pid", str(server.process.pid), "--seconds", f"{seconds:.2f}"]
     command += ["--warmup", f"{warmup:.2f}", *workload.load]
+    patience = seconds + warmup + 30
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + warmup + 30)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=patience)
     except subprocess.TimeoutExpired as error:
         raise Failed("the load generator hangs") from error
     if done.returncode != 0:

@@ -60,9 +60,10 @@ def print_noise(noise):
 def print_memory(memory, labels):
     rows = []
     for name, found in memory.items():
-        after = f"after {found['millions']:g} M requests" if found.get("millions") else "after the run"
         rows.append([labels[name], f"{found['idle'] / 1024:.1f}", f"{found['after'] / 1024:.1f}"])
     if rows:
+        millions = next(iter(memory.values())).get("millions")
+        after = f"after {millions:g} M requests" if millions else "after the run"
         print("\nresident memory, MiB")
         print_table(["", "idle", after], rows)
 

@@ -28,7 +28,7 @@ pub struct Epoll(OwnedFd);
 
 impl Epoll {
     pub fn new() -> io::Result<Epoll> {
-        // SAFETY: the call takes no pointer; a non-negative answer is a descriptor nobody else owns.
+        // SAFETY: the call takes no pointer; its answer is a descriptor that nobody else owns.
         unsafe {
             let fd = checked(libc::epoll_create1(libc::EPOLL_CLOEXEC))?;
             Ok(Epoll(OwnedFd::from_raw_fd(fd)))

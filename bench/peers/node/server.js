@@ -24,8 +24,10 @@ http
         return text(response, "Hello, World!");
       case "/json":
         return answer(response, "application/json", JSON.stringify(record));
-      case "/slow":
-        return setTimeout(() => text(response, "slow"), Number(new URLSearchParams(query).get("ms")));
+      case "/slow": {
+        const ms = Number(new URLSearchParams(query).get("ms"));
+        return setTimeout(() => text(response, "slow"), ms);
+      }
       case "/mixed":
         count += 1;
         if (count % 20 === 0) return setTimeout(() => text(response, "slow"), 20);

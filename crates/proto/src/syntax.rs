@@ -7,14 +7,10 @@
 
 /// Byte may stand in a token: field names, methods, chunk extension names.
 const TOKEN: u8 = 1;
-/// Byte may stand in a request target.
-const TARGET: u8 = 2;
-/// Byte may stand in a field value.
-const VALUE: u8 = 4;
 /// Byte may stand in a host name.
-const HOST: u8 = 8;
+const HOST: u8 = 2;
 /// Byte may stand in a quoted string without a backslash.
-const QUOTED: u8 = 16;
+const QUOTED: u8 = 4;
 
 static CLASS: [u8; 256] = classes();
 
@@ -27,13 +23,6 @@ const fn classes() -> [u8; 256] {
         let mut class = 0;
         if alnum || in_set(b, b"!#$%&'*+-.^_`|~") {
             class |= TOKEN;
-        }
-        // Visible ASCII; '#' would start a fragment, and '\' is '/' to some path libraries.
-        if b.is_ascii_graphic() && b != b'#' && b != b'\\' {
-            class |= TARGET;
-        }
-        if b == b'\t' || (b >= b' ' && b != 0x7f) {
-            class |= VALUE;
         }
         if alnum || in_set(b, b"-._~") {
             class |= HOST;
@@ -99,14 +88,71 @@ fn is_ipv6(address: &[u8]) -> bool {
     std::str::from_utf8(address).is_ok_and(|text| text.parse::<std::net::Ipv6Addr>().is_ok())
 }
 
+/// [`is_authority`] of `bytes[start..end]`, quick for the usual short name or address.
+#[inline]
+pub(crate) fn is_authority_at(bytes: &[u8], start: usize, end: usize) -> bool {
+    is_short_authority(bytes, start, end) || bytes.get(start..end).is_some_and(is_authority)
+}
+
+/// False does not mean that it is none.
+#[inline]
+fn is_short_authority(bytes: &[u8], start: usize, end: usize) -> bool {
+    let len = end.wrapping_sub(start);
+    if len == 0 || len > BLOCK {
+        return false;
+    }
+    let Some((low, high)) = block(bytes, start) else {
+        return false;
+    };
+    // Fill up with a byte that is allowed.
+    let behind = |n: usize| if n < 8 { u64::MAX << (8 * n) } else { 0 };
+    let (fill_low, fill_high) = (behind(len), behind(len.saturating_sub(8)));
+    let low = (low & !fill_low) | (all(b'a') & fill_low);
+    let high = (high & !fill_high) | (all(b'a') & fill_high);
+    if host_bytes(low) & host_bytes(high) != HIGH {
+        return false;
+    }
+    let (low, high) = (exactly(low, b':'), exactly(high, b':'));
+    if low | high == 0 {
+        return true;
+    }
+    let at = lowest(low, high);
+    at > 0 && is_port(&bytes[start + at + 1..end])
+}
+
+/// Marks letters, digits and `-.:`, exactly those.
+#[inline]
+const fn host_bytes(w: u64) -> u64 {
+    /// Marks bytes from `b` up, exactly, among bytes below 0x80: no sum crosses into the next.
+    const fn from(w: u64, b: u8) -> u64 {
+        w.wrapping_add(all(0x80 - b)) & HIGH
+    }
+    let ascii = w & !HIGH;
+    let folded = ascii | all(0x20);
+    let letters = from(folded, b'a') & !from(folded, b'z' + 1);
+    let others = from(ascii, b'-') & !from(ascii, b':' + 1) & !exactly(ascii, b'/');
+    (letters | others) & !w
+}
+
+/// Marks bytes equal to `b`, exactly, among bytes below 0x80.
+#[inline]
+const fn exactly(w: u64, b: u8) -> u64 {
+    !(w ^ all(b)).wrapping_add(all(0x7f)) & HIGH
+}
+
 /// RFC 3986 §3.2.3 allows an empty port.
 fn is_port(digits: &[u8]) -> bool {
-    digits.len() <= 5
-        && digits.iter().all(u8::is_ascii_digit)
-        && digits
-            .iter()
-            .fold(0u32, |n, d| n * 10 + u32::from(d - b'0'))
-            <= 65_535
+    if digits.len() > 5 {
+        return false;
+    }
+    let mut port = 0;
+    for &b in digits {
+        if !b.is_ascii_digit() {
+            return false;
+        }
+        port = port * 10 + u32::from(b - b'0');
+    }
+    port <= 65_535
 }
 
 #[inline]
@@ -179,27 +225,43 @@ pub(crate) fn colons((low, high): (u64, u64)) -> (u64, u64) {
     (equal(low, b':'), equal(high, b':'))
 }
 
+/// Index from `at` on of the first byte that stops the scan, or the length. `marks` must mark the
+/// bytes for which `stops` holds, zero among them.
+#[inline(always)]
+fn scan(
+    bytes: &[u8],
+    mut at: usize,
+    stops: impl Fn(u8) -> bool,
+    marks: impl Fn(u64) -> u64,
+) -> usize {
+    // Compilers make vector code of this: is there anything in the block, wherever it is?
+    while let Some(chunk) = bytes.get(at..).and_then(<[u8]>::first_chunk::<BLOCK>) {
+        if chunk.iter().fold(false, |any, &b| any | stops(b)) {
+            break;
+        }
+        at += BLOCK;
+    }
+    match block(bytes, at) {
+        // The zeros behind the end stop it too.
+        Some((low, high)) => (at + lowest(marks(low), marks(high))).min(bytes.len()),
+        None => {
+            let rest = bytes.get(at..).unwrap_or(&[]);
+            at + rest.iter().position(|&b| stops(b)).unwrap_or(rest.len())
+        }
+    }
+}
+
 /// Index from `at` on of the first byte that may not stand in a field value, or the length.
 #[inline]
 pub(crate) fn find_value_end(bytes: &[u8], mut at: usize) -> usize {
-    const fn marks(w: u64) -> u64 {
-        less(w, b' ') | equal(w, 0x7f)
-    }
     loop {
-        // Written so that compilers make vector code of it: a value is many blocks long.
-        while let Some(chunk) = bytes.get(at..).and_then(<[u8]>::first_chunk::<BLOCK>) {
-            if chunk
-                .iter()
-                .fold(false, |bad, &b| bad | (b < b' ') | (b == 0x7f))
-            {
-                break;
-            }
-            at += BLOCK;
-        }
-        let Some((low, high)) = block(bytes, at) else {
-            return find_class_end(bytes, at, VALUE);
-        };
-        at = (at + lowest(marks(low), marks(high))).min(bytes.len());
+        at = scan(
+            bytes,
+            at,
+            |b| (b < b' ') | (b == 0x7f),
+            |w| less(w, b' ') | equal(w, 0x7f),
+        );
+        // Tabs are rare enough to stop for.
         if bytes.get(at) != Some(&b'\t') {
             return at;
         }
@@ -207,53 +269,38 @@ pub(crate) fn find_value_end(bytes: &[u8], mut at: usize) -> usize {
     }
 }
 
-/// Index from `at` on of the first byte that may not stand in a request target, or the length.
-#[inline]
-pub(crate) fn find_target_end(bytes: &[u8], mut at: usize) -> usize {
-    const fn marks(w: u64) -> u64 {
-        less(w, b'!') | equal(w, 0x7f) | equal(w, b'#') | equal(w, b'\\') | (w & HIGH)
-    }
-    while let Some((low, high)) = block(bytes, at) {
-        let found = lowest(marks(low), marks(high));
-        at += found;
-        if found < BLOCK {
-            return at.min(bytes.len());
-        }
-    }
-    find_class_end(bytes, at, TARGET)
+const fn target_marks(w: u64) -> u64 {
+    less(w, b'!') | equal(w, 0x7f) | equal(w, b'#') | equal(w, b'\\') | (w & HIGH)
 }
 
-/// Index from `at` on, but before `end`, of the first `?` or `%`.
+/// Visible ASCII may stand in a target; but '#' would start a fragment, and '\' is '/' to some
+/// path libraries.
+#[inline(always)]
+const fn stops_target(b: u8) -> bool {
+    (b < b'!') | (b > b'~') | (b == b'#') | (b == b'\\')
+}
+
+/// Index from `at` on of the first byte that may not stand in a request target, or the length.
 #[inline]
-pub(crate) fn find_query_or_escape(bytes: &[u8], mut at: usize, end: usize) -> Option<usize> {
-    const fn marks(w: u64) -> u64 {
-        equal(w, b'?') | equal(w, b'%')
-    }
-    while at < end {
-        let Some((low, high)) = block(bytes, at) else {
-            let rest = bytes
-                .get(at..end)?
-                .iter()
-                .position(|b| matches!(b, b'?' | b'%'));
-            return rest.map(|n| at + n);
-        };
-        at += lowest(marks(low), marks(high));
-        if matches!(bytes.get(at), Some(b'?' | b'%')) {
-            break;
-        }
-    }
-    (at < end).then_some(at)
+pub(crate) fn find_target_end(bytes: &[u8], at: usize) -> usize {
+    scan(bytes, at, stops_target, target_marks)
+}
+
+/// The same, but `?` and `%` stop it too: what lies before is a path without escapes.
+#[inline]
+pub(crate) fn find_plain_path_end(bytes: &[u8], at: usize) -> usize {
+    scan(
+        bytes,
+        at,
+        |b| stops_target(b) | (b == b'?') | (b == b'%'),
+        |w| target_marks(w) | equal(w, b'?') | equal(w, b'%'),
+    )
 }
 
 /// Index from `at` on of the first byte that may not stand in a token, or the length.
 #[inline]
-pub(crate) fn find_token_end(bytes: &[u8], at: usize) -> usize {
-    find_class_end(bytes, at, TOKEN)
-}
-
-#[inline]
-fn find_class_end(bytes: &[u8], mut at: usize, class: u8) -> usize {
-    while at < bytes.len() && has(bytes[at], class) {
+pub(crate) fn find_token_end(bytes: &[u8], mut at: usize) -> usize {
+    while bytes.get(at).is_some_and(|&b| has(b, TOKEN)) {
         at += 1;
     }
     at

@@ -67,10 +67,7 @@ pub(super) fn head<F: AsField>(
     connection: Connection,
     out: &mut Vec<u8>,
 ) {
-    status_line(head.status, out);
-    out.extend_from_slice(b"Date: ");
-    out.extend_from_slice(head.date);
-    out.extend_from_slice(b"\r\n");
+    start(head.status, head.date, out);
     if let Some(content_type) = head.content_type {
         out.extend_from_slice(b"Content-Type: ");
         out.extend_from_slice(content_type.as_bytes());
@@ -92,6 +89,21 @@ pub(super) fn head<F: AsField>(
         Connection::KeepAlive => out.extend_from_slice(b"Connection: keep-alive\r\n"),
     }
     out.extend_from_slice(b"\r\n");
+}
+
+/// Appends the status line and `Date`; for the most usual status in one piece.
+#[inline]
+fn start(status: u16, date: &[u8; 29], out: &mut Vec<u8>) {
+    if status == 200 {
+        let mut lines = *b"HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n";
+        lines[23..52].copy_from_slice(date);
+        out.extend_from_slice(&lines);
+    } else {
+        status_line(status, out);
+        let mut line = *b"Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n";
+        line[6..35].copy_from_slice(date);
+        out.extend_from_slice(&line);
+    }
 }
 
 /// Appends `fields` but those that the machine writes itself.

@@ -56,7 +56,7 @@ fn host(layout: &mut Layout, bytes: &[u8]) -> Result<(), Error> {
             Version::Http11 => Err(ErrorKind::HostMissing.into()),
         };
     };
-    if !syntax::is_authority(value.of(bytes)) {
+    if !syntax::is_authority_at(bytes, value.start as usize, value.end as usize) {
         return Err(ErrorKind::HostInvalid.into());
     }
     // The authority of an absolute target overrides the field (RFC 9112 §3.2.2).

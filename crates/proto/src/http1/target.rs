@@ -35,17 +35,19 @@ fn path_and_query(
     end: usize,
 ) -> Result<(), Error> {
     let mut at = start;
-    let mut path_end = end;
-    while let Some(found) = syntax::find_query_or_escape(bytes, at, end) {
-        if bytes[found] == b'?' {
-            layout.query = Some(Span::new(found + 1, end));
-            path_end = found;
+    loop {
+        at = syntax::find_plain_path_end(bytes, at).min(end);
+        if at < end && bytes[at] == b'%' {
+            check_escape(&bytes[at + 1..end])?;
+            at += 3;
+        } else {
             break;
         }
-        check_escape(&bytes[found + 1..end])?;
-        at = found + 3;
     }
-    layout.path = Span::new(start, path_end);
+    if at < end {
+        layout.query = Some(Span::new(at + 1, end));
+    }
+    layout.path = Span::new(start, at);
     Ok(())
 }
 

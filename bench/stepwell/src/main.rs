@@ -52,7 +52,8 @@ fn main() -> stepwell::Result<()> {
     }
     Server::new(router())
         .hand_off(hand_off)
-        .workers(workers)
+        .event_loops(workers)
         .bind(&address)?
+        .handle_signals()
         .serve()
 }

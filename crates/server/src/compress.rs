@@ -2,6 +2,8 @@
 
 mod encoder;
 mod negotiate;
+#[cfg(test)]
+mod tests;
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
 

@@ -3,6 +3,8 @@
 mod disposition;
 mod part;
 mod scan;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 

@@ -6,6 +6,10 @@ pub(crate) mod pairs;
 pub(crate) mod params;
 pub(crate) mod path;
 pub(crate) mod peer;
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
 
 use std::any::Any;
 use std::cell::{OnceCell, RefCell, RefMut};

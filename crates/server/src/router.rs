@@ -4,6 +4,8 @@ mod build;
 pub(crate) mod middleware;
 mod pattern;
 pub(crate) mod table;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 use std::time::Duration;

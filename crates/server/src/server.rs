@@ -22,6 +22,20 @@ use crate::signals;
 use crate::site::{Bounds, Site};
 use crate::stats::{Gauges, Stats};
 
+/// How handlers meet event loops.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HandOff {
+    /// Routes that have proved quick run on the event loop's own thread; should one turn out slow
+    /// after all, another thread takes the loop over. The rest runs on worker threads.
+    #[default]
+    On,
+    /// Every handler runs on a worker thread.
+    Off,
+    /// Every handler runs on the event loop's thread, and one that blocks stops its loop. For
+    /// measurements, and for programs that know that none of their handlers ever blocks.
+    Inline,
+}
+
 /// A server that is being configured.
 ///
 /// ```no_run
@@ -130,10 +144,14 @@ impl Server {
         self
     }
 
-    /// How handlers meet event loops; see [`HandOff`](crate::HandOff). On unless told otherwise.
+    /// How handlers meet event loops. On unless told otherwise.
     #[must_use]
-    pub fn hand_off(mut self, mode: Mode) -> Server {
-        self.crew.mode = mode;
+    pub fn hand_off(mut self, hand_off: HandOff) -> Server {
+        self.crew.mode = match hand_off {
+            HandOff::On => Mode::HandOff,
+            HandOff::Off => Mode::Pool,
+            HandOff::Inline => Mode::Inline,
+        };
         self
     }
 

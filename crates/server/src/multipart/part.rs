@@ -96,6 +96,14 @@ impl Part {
         matches!(self.content, Content::Spilled(_))
     }
 
+    #[cfg(test)]
+    pub(super) fn spill_metadata(&self) -> Option<std::fs::Metadata> {
+        match &self.content {
+            Content::Memory(_) => None,
+            Content::Spilled(file) => file.metadata().ok(),
+        }
+    }
+
     /// The content, read into memory.
     ///
     /// # Errors

@@ -35,11 +35,6 @@ impl RequestBody {
         self.stream = Some(RefCell::new(Some(reader)));
     }
 
-    /// Takes the reader of a streamed body back, to drain or drop it.
-    pub(crate) fn take_stream(&mut self) -> Option<Source> {
-        self.stream.take()?.into_inner()
-    }
-
     pub(crate) fn clear(&mut self) {
         self.whole.clear();
         self.whole.shrink_to(KEPT);

@@ -27,6 +27,7 @@ mod body;
 mod bytes;
 mod compress;
 mod cookie;
+mod counts;
 mod driver;
 mod error;
 mod exchange;

@@ -14,6 +14,7 @@ use stepwell_reactor::{
     Address, BoundSet, EventLoop, ListenOptions, Listener, LoopConfig, LoopHandle, sys,
 };
 
+use crate::counts::Counts;
 use crate::driver::HttpDriver;
 use crate::error::{Error, Result};
 use crate::link::Letter;
@@ -220,7 +221,11 @@ impl Server {
     pub fn serve(self) -> Result<()> {
         let signals = self.signals;
         let running = self.start()?;
-        let _watch = if signals { Some(signals::watch(running.stopper())?) } else { None };
+        let _watch = if signals {
+            Some(signals::watch(running.stopper())?)
+        } else {
+            None
+        };
         running.wait();
         Ok(())
     }
@@ -240,21 +245,34 @@ impl Server {
         let site = Arc::new(Site::new(app, self.limits, self.bounds, self.compression));
         let pool = self.crew.pool();
         let (addresses, listeners) = bind_all(&self.addresses, loops, self.listen)?;
+        let counts: Vec<Arc<Counts>> = (0..loops).map(|_| Arc::default()).collect();
         let mut event_loops = Vec::with_capacity(loops);
-        for listeners in listeners {
+        for (listeners, counts) in listeners.into_iter().zip(&counts) {
             let make = |handle: &LoopHandle<Letter>| {
-                HttpDriver::new(site.clone(), pool.clone(), handle)
+                HttpDriver::new(site.clone(), pool.clone(), counts.clone(), handle)
             };
             let made = EventLoop::new(self.loop_config, listeners, make)
                 .map_err(|error| Error::os("an event loop cannot be made", error))?;
             event_loops.push(made);
         }
-        let handles: Vec<_> = event_loops.iter().map(|each| each.handle().clone()).collect();
+        let handles: Vec<_> = event_loops
+            .iter()
+            .map(|each| each.handle().clone())
+            .collect();
         let crew = Crew::start(self.crew, pool, event_loops)
             .map_err(|error| Error::os("the threads cannot be started", error))?;
-        let gauges = Arc::new(Gauges { crew, loops: handles });
+        let gauges = Arc::new(Gauges {
+            crew,
+            loops: handles,
+            counts,
+        });
         site.set_gauges(&gauges);
-        Ok(Running { site, gauges, addresses, grace: self.grace })
+        Ok(Running {
+            site,
+            gauges,
+            addresses,
+            grace: self.grace,
+        })
     }
 }
 
@@ -284,9 +302,10 @@ fn cannot_bind(address: &Address, error: io::Error) -> Error {
             "address already in use",
             "stop the program that listens there, or choose another port",
         ),
-        io::ErrorKind::AddrNotAvailable => {
-            ("no such address on this machine", "bind 127.0.0.1, or 0.0.0.0 for all of them")
-        }
+        io::ErrorKind::AddrNotAvailable => (
+            "no such address on this machine",
+            "bind 127.0.0.1, or 0.0.0.0 for all of them",
+        ),
         io::ErrorKind::PermissionDenied => (
             "no permission to listen there",
             "choose a port from 1024 on, or give the program CAP_NET_BIND_SERVICE",
@@ -305,8 +324,8 @@ fn bind_all(
     let mut bound = Vec::new();
     let mut by_loop: Vec<Vec<Listener>> = (0..loops).map(|_| Vec::new()).collect();
     for address in addresses {
-        let set = BoundSet::bind(address, loops, options)
-            .map_err(|error| cannot_bind(address, error))?;
+        let set =
+            BoundSet::bind(address, loops, options).map_err(|error| cannot_bind(address, error))?;
         bound.push(set.address);
         for (own, listener) in by_loop.iter_mut().zip(set.listeners) {
             own.push(listener);
@@ -356,7 +375,10 @@ impl Running {
     /// What stops this server from elsewhere.
     #[must_use]
     pub fn stopper(&self) -> Stopper {
-        Stopper { gauges: self.gauges.clone(), grace: self.grace }
+        Stopper {
+            gauges: self.gauges.clone(),
+            grace: self.grace,
+        }
     }
 
     /// Stops gracefully: no new connections, requests under way may end within `grace`, idle
@@ -382,7 +404,9 @@ impl Drop for Running {
 
 impl fmt::Debug for Running {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Running").field("addresses", &self.addresses).finish_non_exhaustive()
+        f.debug_struct("Running")
+            .field("addresses", &self.addresses)
+            .finish_non_exhaustive()
     }
 }
 
@@ -432,6 +456,8 @@ impl Stopper {
 
 impl fmt::Debug for Stopper {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stopper").field("grace", &self.grace).finish_non_exhaustive()
+        f.debug_struct("Stopper")
+            .field("grace", &self.grace)
+            .finish_non_exhaustive()
     }
 }

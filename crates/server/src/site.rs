@@ -1,7 +1,6 @@
 //! What all loops and threads of one server share: routes, limits, figures.
 
 use std::sync::{Arc, OnceLock, Weak};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use stepwell_proto::Limits;
@@ -35,27 +34,6 @@ impl Default for Bounds {
     }
 }
 
-/// Counts of a server since it was started.
-#[derive(Debug, Default)]
-pub(crate) struct Counts {
-    pub(crate) requests: AtomicU64,
-    /// By the first digit of the status; place 0 is unused.
-    pub(crate) responses: [AtomicU64; 10],
-    pub(crate) refused: AtomicU64,
-    pub(crate) queue_timeouts: AtomicU64,
-    pub(crate) handler_timeouts: AtomicU64,
-    pub(crate) slow_clients: AtomicU64,
-    pub(crate) cancelled: AtomicU64,
-    pub(crate) late: AtomicU64,
-    pub(crate) held_back: AtomicU64,
-}
-
-impl Counts {
-    pub(crate) fn one(counter: &AtomicU64) {
-        counter.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
 /// Shared by everything that belongs to one server.
 pub(crate) struct Site {
     pub(crate) app: App,
@@ -65,13 +43,14 @@ pub(crate) struct Site {
     pub(crate) limits: Arc<Limits>,
     pub(crate) bounds: Bounds,
     pub(crate) compression: bool,
-    pub(crate) counts: Counts,
     gauges: OnceLock<Weak<Gauges>>,
 }
 
 impl Site {
     pub(crate) fn new(app: App, limits: Limits, bounds: Bounds, compression: bool) -> Site {
-        let classes = (0..app.len()).map(|index| class_of(&app, RouteId(index as u32))).collect();
+        let classes = (0..app.len())
+            .map(|index| class_of(&app, RouteId(index as u32)))
+            .collect();
         Site {
             app,
             classes,
@@ -80,7 +59,6 @@ impl Site {
             limits: Arc::new(limits),
             bounds,
             compression,
-            counts: Counts::default(),
             gauges: OnceLock::new(),
         }
     }
@@ -108,12 +86,16 @@ impl Site {
     }
 
     pub(crate) fn streams_body(&self, route: RouteId) -> bool {
-        self.app.route(route).is_some_and(|entry| entry.options.stream_body)
+        self.app
+            .route(route)
+            .is_some_and(|entry| entry.options.stream_body)
     }
 }
 
 fn class_of(app: &App, route: RouteId) -> CostClass {
-    let Some(entry) = app.route(route) else { return CostClass::new("") };
+    let Some(entry) = app.route(route) else {
+        return CostClass::new("");
+    };
     let name = format!("{} {}", entry.method, entry.pattern);
     if entry.options.builtin {
         CostClass::kept_in_place(&name)

@@ -7,6 +7,7 @@ use serde::Serialize;
 use stepwell_reactor::crew::{ClassStats, Crew};
 use stepwell_reactor::{EventLoop, LoopHandle};
 
+use crate::counts::Counts;
 use crate::driver::HttpDriver;
 use crate::link::Letter;
 use crate::site::Site;
@@ -130,6 +131,7 @@ impl From<ClassStats> for RouteFigures {
 pub(crate) struct Gauges {
     pub(crate) crew: Arc<Crew<EventLoop<HttpDriver>>>,
     pub(crate) loops: Vec<LoopHandle<Letter>>,
+    pub(crate) counts: Vec<Arc<Counts>>,
 }
 
 impl Gauges {
@@ -137,7 +139,9 @@ impl Gauges {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let pool = self.crew.pool().stats();
         let hand_off = self.crew.hand_off_stats();
-        let counts = &site.counts;
+        let sum = |of: fn(&Counts) -> &AtomicU64| -> u64 {
+            self.counts.iter().map(|counts| load(of(counts))).sum()
+        };
         let mut routes: Vec<RouteFigures> = site
             .classes()
             .map(|class| RouteFigures::from(class.stats()))
@@ -168,15 +172,20 @@ impl Gauges {
                 started: hand_off.started,
             },
             requests: RequestFigures {
-                answered: load(&counts.requests),
-                by_class: std::array::from_fn(|class| load(&counts.responses[class + 1])),
-                refused: load(&counts.refused),
-                queue_timeouts: load(&counts.queue_timeouts),
-                handler_timeouts: load(&counts.handler_timeouts),
-                slow_clients: load(&counts.slow_clients),
-                cancelled: load(&counts.cancelled),
-                late: load(&counts.late),
-                held_back: load(&counts.held_back),
+                answered: sum(|counts| &counts.requests),
+                by_class: std::array::from_fn(|class| {
+                    self.counts
+                        .iter()
+                        .map(|counts| load(&counts.responses[class + 1]))
+                        .sum()
+                }),
+                refused: sum(|counts| &counts.refused),
+                queue_timeouts: sum(|counts| &counts.queue_timeouts),
+                handler_timeouts: sum(|counts| &counts.handler_timeouts),
+                slow_clients: sum(|counts| &counts.slow_clients),
+                cancelled: sum(|counts| &counts.cancelled),
+                late: sum(|counts| &counts.late),
+                held_back: sum(|counts| &counts.held_back),
             },
             routes,
         }

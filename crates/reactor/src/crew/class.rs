@@ -111,7 +111,12 @@ impl CostClass {
     /// application.
     pub fn kept_in_place(name: &str) -> CostClass {
         let in_place = AtomicBool::new(true);
-        CostClass { name: name.into(), pinned: true, in_place, ..CostClass::default() }
+        CostClass {
+            name: name.into(),
+            pinned: true,
+            in_place,
+            ..CostClass::default()
+        }
     }
 
     /// The name given at creation.

@@ -156,7 +156,7 @@ impl Default for CrewConfig {
             ceiling: 256,
             queue: 4096,
             idle: Duration::from_secs(10),
-            tick: Duration::from_millis(1),
+            tick: Duration::from_millis(2),
             stack_size: 512 * 1024,
             state: None,
             hook: None,

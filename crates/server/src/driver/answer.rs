@@ -8,13 +8,13 @@ use stepwell_reactor::Token;
 use super::connection::{Conn, Lent, Outflow, Pending, Phase, Source};
 use super::{HttpDriver, Io, time};
 use crate::body::{Body, FileBody, StreamBody};
+use crate::counts::Counts;
 use crate::exchange::{Exchange, Outcome, StreamTask, Work};
 use crate::fields::Field;
 use crate::link::Address;
 use crate::pipe::{OutPipe, PipeWriter};
 use crate::response::Response;
 use crate::router::table::RouteId;
-use crate::site::Counts;
 use crate::status;
 
 /// A body up to this is copied behind its head and leaves with it; a larger one is sent from
@@ -38,10 +38,10 @@ impl HttpDriver {
     #[inline]
     pub(super) fn finished(&mut self, io: &mut Io, mut exchange: Box<Exchange>) {
         let address = exchange.address;
-        let outcome = std::mem::replace(&mut exchange.outcome, Outcome::Pending);
         let route = exchange.route;
         match io.connections.get_mut(address.token) {
-            Some(connection) if connection.state.is_about(address) => match outcome {
+            Some(connection) if connection.state.is_about(address) => match &mut exchange.outcome {
+                // In place: a response is some 130 bytes that need not be moved around.
                 Outcome::Answer(response) => {
                     self.answer(&mut connection.state, address.token, response, route);
                 }
@@ -55,13 +55,13 @@ impl HttpDriver {
                     }
                 }
                 Outcome::Pending => {
-                    let response = Response::plain(status::INTERNAL_SERVER_ERROR);
-                    self.answer(&mut connection.state, address.token, response, route);
+                    let mut response = Response::plain(status::INTERNAL_SERVER_ERROR);
+                    self.answer(&mut connection.state, address.token, &mut response, route);
                 }
             },
             _ => {
-                if !matches!(outcome, Outcome::Detached) {
-                    Counts::one(&self.site.counts.late);
+                if !matches!(exchange.outcome, Outcome::Detached) {
+                    Counts::one(&self.counts.late);
                     self.hub.forget_gone(address);
                 }
             }
@@ -75,15 +75,15 @@ impl HttpDriver {
         &mut self,
         conn: &mut Conn,
         token: Token,
-        response: Response,
+        response: &mut Response,
         route: RouteId,
     ) {
         if self.stopping {
             conn.http.close_after_response();
         }
         match &response.body {
-            Body::Empty => self.respond(conn, &response, &[]),
-            Body::Bytes(bytes) if bytes.len() <= COPIED => self.respond(conn, &response, bytes),
+            Body::Empty => self.respond(conn, response, &[]),
+            Body::Bytes(bytes) if bytes.len() <= COPIED => self.respond(conn, response, bytes),
             _ => self.start_body(conn, token, response, route),
         }
     }
@@ -96,7 +96,8 @@ impl HttpDriver {
             content_type: response.content_type.as_deref(),
             fields: &response.fields,
         };
-        conn.http.respond(time(self.now), &head, body, &mut self.out);
+        conn.http
+            .respond(time(self.now), &head, body, &mut self.out);
         self.count(response.status);
         self.answered(conn);
     }
@@ -115,15 +116,22 @@ impl HttpDriver {
             fields: &response.fields,
         };
         self.count(response.status);
-        conn.http.start_response(time(self.now), &head, length, &mut self.out)
+        conn.http
+            .start_response(time(self.now), &head, length, &mut self.out)
     }
 
-    fn start_body(&mut self, conn: &mut Conn, token: Token, mut response: Response, route: RouteId) {
+    fn start_body(
+        &mut self,
+        conn: &mut Conn,
+        token: Token,
+        response: &mut Response,
+        route: RouteId,
+    ) {
         match std::mem::take(&mut response.body) {
-            Body::Empty => self.respond(conn, &response, &[]),
+            Body::Empty => self.respond(conn, response, &[]),
             Body::Bytes(bytes) => {
                 let length = BodyLength::Known(bytes.len() as u64);
-                if self.start_response(conn, &response, length) == BodyMode::Raw {
+                if self.start_response(conn, response, length) == BodyMode::Raw {
                     let pending = conn.pending.get_or_insert_default();
                     pending.push(std::mem::take(&mut self.out));
                     pending.push(bytes);
@@ -131,8 +139,11 @@ impl HttpDriver {
                 }
                 self.finish_response(conn, &[]);
             }
-            Body::File(file) => self.start_file(conn, &response, file),
-            Body::Stream(body) => self.start_stream(conn, token, response, body, route),
+            Body::File(file) => self.start_file(conn, response, file),
+            Body::Stream(body) => {
+                let head = std::mem::replace(response, Response::new(status::OK));
+                self.start_stream(conn, token, head, body, route);
+            }
         }
     }
 
@@ -148,7 +159,15 @@ impl HttpDriver {
             warming: false,
             warm_to: body.offset,
         };
-        self.send_from(conn, Outflow { head: None, mode, source, events: false });
+        self.send_from(
+            conn,
+            Outflow {
+                head: None,
+                mode,
+                source,
+                events: false,
+            },
+        );
     }
 
     fn start_stream(
@@ -174,12 +193,15 @@ impl HttpDriver {
             body: Some(body),
             writer,
         })));
-        self.send_from(conn, Outflow {
-            head: Some(Box::new(response)),
-            mode: BodyMode::None,
-            source: Source::Pipe { pipe, left },
-            events: false,
-        });
+        self.send_from(
+            conn,
+            Outflow {
+                head: Some(Box::new(response)),
+                mode: BodyMode::None,
+                source: Source::Pipe { pipe, left },
+                events: false,
+            },
+        );
         if let Some(lent) = &mut conn.lent {
             // Until a thread writes, it waits as a request does.
             lent.route = route;
@@ -188,14 +210,27 @@ impl HttpDriver {
     }
 
     /// A detached request is answered by events.
-    pub(super) fn start_events(&mut self, conn: &mut Conn, response: &Response, pipe: Arc<OutPipe>) {
+    pub(super) fn start_events(
+        &mut self,
+        conn: &mut Conn,
+        response: &Response,
+        pipe: Arc<OutPipe>,
+    ) {
         let mode = self.start_response(conn, response, BodyLength::Unknown);
         if mode == BodyMode::None {
             pipe.abandon();
             return self.finish_response(conn, &[]);
         }
         let source = Source::Pipe { pipe, left: None };
-        self.send_from(conn, Outflow { head: None, mode, source, events: true });
+        self.send_from(
+            conn,
+            Outflow {
+                head: None,
+                mode,
+                source,
+                events: true,
+            },
+        );
     }
 
     fn send_from(&mut self, conn: &mut Conn, outflow: Outflow) {
@@ -208,7 +243,8 @@ impl HttpDriver {
 
     /// The body is out, or there is none.
     pub(super) fn finish_response(&mut self, conn: &mut Conn, trailers: &[(&str, &str)]) {
-        conn.http.finish_response(time(self.now), trailers, &mut self.out);
+        conn.http
+            .finish_response(time(self.now), trailers, &mut self.out);
         if let Some(pending) = &mut conn.pending {
             // Behind a body that is still on its way.
             pending.push(std::mem::take(&mut self.out));
@@ -250,11 +286,11 @@ impl HttpDriver {
             Some(connection) if connection.state.is_about(address) => {
                 let conn = &mut connection.state;
                 let route = conn.lent.as_ref().map_or(RouteId(0), |lent| lent.route);
-                let response = self.site.app.settle(route, response);
-                self.answer(conn, address.token, response, route);
+                let mut response = self.site.app.settle(route, response);
+                self.answer(conn, address.token, &mut response, route);
             }
             _ => {
-                Counts::one(&self.site.counts.late);
+                Counts::one(&self.counts.late);
                 self.hub.forget_gone(address);
             }
         }
@@ -262,13 +298,15 @@ impl HttpDriver {
 
     #[inline]
     fn count(&self, status: u16) {
-        Counts::one(&self.site.counts.requests);
-        if let Some(counter) = self.site.counts.responses.get(usize::from(status / 100)) {
+        Counts::one(&self.counts.requests);
+        if let Some(counter) = self.counts.responses.get(usize::from(status / 100)) {
             Counts::one(counter);
         }
     }
 
     pub(super) fn pend(&mut self, conn: &mut Conn, bytes: Vec<u8>) {
-        conn.pending.get_or_insert_with(|| Box::new(Pending::default())).push(bytes);
+        conn.pending
+            .get_or_insert_with(|| Box::new(Pending::default()))
+            .push(bytes);
     }
 }

@@ -139,7 +139,10 @@ impl Conn {
     }
 
     pub(super) fn address(&self, token: Token) -> Address {
-        Address { token, number: self.number }
+        Address {
+            token,
+            number: self.number,
+        }
     }
 
     /// Whether `address` names the request that is being handled or answered now.
@@ -158,7 +161,8 @@ impl Conn {
     /// When something has to happen at the latest.
     pub(super) fn deadline(&self, site: &Site) -> Option<u64> {
         let after = |wait: std::time::Duration| {
-            self.since.saturating_add(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX))
+            self.since
+                .saturating_add(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX))
         };
         if self.pending.is_some() {
             return Some(after(site.bounds.write_idle));
@@ -185,9 +189,10 @@ impl Conn {
             }
             Phase::Send => match self.lent.as_deref()?.outflow.as_ref()? {
                 Outflow { events: true, .. } => Some(after(site.bounds.event_keep_alive)),
-                Outflow { source: Source::File { warming: false, .. }, .. } => {
-                    Some(after(site.bounds.write_idle))
-                }
+                Outflow {
+                    source: Source::File { warming: false, .. },
+                    ..
+                } => Some(after(site.bounds.write_idle)),
                 // The head waits until a thread writes the body.
                 Outflow { head: Some(_), .. } => Some(after(site.bounds.queue_deadline)),
                 _ => None,

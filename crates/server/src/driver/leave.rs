@@ -7,9 +7,9 @@ use stepwell_reactor::{Resume, Token};
 
 use super::connection::{Conn, Outflow, Phase, Source};
 use super::{HttpDriver, Io, time};
+use crate::counts::Counts;
 use crate::exchange::Work;
 use crate::link::{Address, Letter};
-use crate::site::Counts;
 use crate::status;
 
 /// A client that has closed its sending half may still read the answer, or may be gone: after
@@ -23,12 +23,20 @@ impl HttpDriver {
                 let token = exchange.address.token;
                 let alive = self.begin_turn(io, token).is_some();
                 self.finished(io, exchange);
-                if alive { Resume::Advance(token) } else { Resume::Nothing }
+                if alive {
+                    Resume::Advance(token)
+                } else {
+                    Resume::Nothing
+                }
             }
             Letter::Answer(address, response) => {
                 let alive = self.begin_turn(io, address.token).is_some();
                 self.late_answer(io, address, *response);
-                if alive { Resume::Advance(address.token) } else { Resume::Nothing }
+                if alive {
+                    Resume::Advance(address.token)
+                } else {
+                    Resume::Nothing
+                }
             }
             Letter::Events(address, response, pipe) => {
                 if self.begin_turn_about(io, address) {
@@ -49,8 +57,10 @@ impl HttpDriver {
     }
 
     fn begin_turn_about(&mut self, io: &mut Io, address: Address) -> bool {
-        let about =
-            io.connections.get_mut(address.token).is_some_and(|c| c.state.is_about(address));
+        let about = io
+            .connections
+            .get_mut(address.token)
+            .is_some_and(|c| c.state.is_about(address));
         about && self.begin_turn(io, address.token).is_some()
     }
 
@@ -73,8 +83,10 @@ impl HttpDriver {
         }
         conn.dead |= !readable;
         conn.since = self.now;
-        if let Some(Outflow { source: Source::File { warming, .. }, .. }) =
-            conn.lent.as_mut().and_then(|lent| lent.outflow.as_mut())
+        if let Some(Outflow {
+            source: Source::File { warming, .. },
+            ..
+        }) = conn.lent.as_mut().and_then(|lent| lent.outflow.as_mut())
         {
             *warming = false;
         }
@@ -89,7 +101,9 @@ impl HttpDriver {
 
     /// Closes a connection, and takes back whatever was under way for it.
     pub(super) fn drop_connection(&mut self, io: &mut Io, token: Token) {
-        let Some(connection) = io.close(token) else { return };
+        let Some(connection) = io.close(token) else {
+            return;
+        };
         let mut conn = connection.state;
         let address = conn.address(token);
         if let Some(exchange) = conn.exchange.take() {
@@ -103,12 +117,16 @@ impl HttpDriver {
         if let Some(pipe) = &lent.inflow {
             pipe.fail(status::BAD_REQUEST, "the client is gone");
         }
-        if let Some(Outflow { source: Source::Pipe { pipe, .. }, .. }) = &lent.outflow {
+        if let Some(Outflow {
+            source: Source::Pipe { pipe, .. },
+            ..
+        }) = &lent.outflow
+        {
             pipe.abandon();
         }
         if lent.waits() {
             if let Some(work) = self.withdraw(address, lent.ticket) {
-                Counts::one(&self.site.counts.cancelled);
+                Counts::one(&self.counts.cancelled);
                 return self.drop_work(work);
             }
         }
@@ -125,10 +143,12 @@ impl HttpDriver {
 
     /// A connection's deadline has passed.
     pub(super) fn late(&mut self, io: &mut Io, token: Token) -> Resume {
-        let Some(connection) = io.connections.get_mut(token) else { return Resume::Nothing };
+        let Some(connection) = io.connections.get_mut(token) else {
+            return Resume::Nothing;
+        };
         let conn = &mut connection.state;
         if conn.pending.is_some() {
-            Counts::one(&self.site.counts.slow_clients);
+            Counts::one(&self.counts.slow_clients);
             tracing::debug!(peer = %conn.peer, "the client takes no more of its answer: closed");
             return self.gone(io, token);
         }
@@ -141,7 +161,9 @@ impl HttpDriver {
     }
 
     fn protocol_late(&mut self, io: &mut Io, token: Token) -> Resume {
-        let Some(connection) = io.connections.get_mut(token) else { return Resume::Nothing };
+        let Some(connection) = io.connections.get_mut(token) else {
+            return Resume::Nothing;
+        };
         match connection.state.http.handle_timeout(time(io.now)) {
             Timeout::CloseQuietly => self.gone(io, token),
             Timeout::Nothing => {
@@ -149,7 +171,7 @@ impl HttpDriver {
                 Resume::Nothing
             }
             Timeout::Fail(error) => {
-                Counts::one(&self.site.counts.slow_clients);
+                Counts::one(&self.counts.slow_clients);
                 if self.begin_turn(io, token).is_some() {
                     if let Some(connection) = io.connections.get_mut(token) {
                         let conn = &mut connection.state;
@@ -167,13 +189,21 @@ impl HttpDriver {
 
     fn handler_late(&mut self, io: &mut Io, token: Token) -> Resume {
         let now = io.now;
-        let Some(connection) = io.connections.get_mut(token) else { return Resume::Nothing };
+        let Some(connection) = io.connections.get_mut(token) else {
+            return Resume::Nothing;
+        };
         let conn = &mut connection.state;
         let address = conn.address(token);
         let waited = Duration::from_millis(now.saturating_sub(conn.since));
         let half_closed = conn.half_closed;
-        let Some(lent) = conn.lent.as_mut() else { return Resume::Nothing };
-        let timeout = self.site.app.route(lent.route).and_then(|entry| entry.options.timeout);
+        let Some(lent) = conn.lent.as_mut() else {
+            return Resume::Nothing;
+        };
+        let timeout = self
+            .site
+            .app
+            .route(lent.route)
+            .and_then(|entry| entry.options.timeout);
         if lent.waits() {
             let ticket = lent.ticket;
             let gives_up = waited >= self.site.bounds.queue_deadline;
@@ -181,7 +211,7 @@ impl HttpDriver {
             if left && !gives_up {
                 match self.withdraw(address, ticket) {
                     Some(work) => {
-                        Counts::one(&self.site.counts.cancelled);
+                        Counts::one(&self.counts.cancelled);
                         self.drop_work(work);
                         self.forget_lent(io, token);
                         return self.gone(io, token);
@@ -214,7 +244,11 @@ impl HttpDriver {
 
     /// The job was not in the queue any more.
     fn taken_by_thread(&mut self, io: &mut Io, token: Token) {
-        if let Some(lent) = io.connections.get_mut(token).and_then(|c| c.state.lent.as_mut()) {
+        if let Some(lent) = io
+            .connections
+            .get_mut(token)
+            .and_then(|c| c.state.lent.as_mut())
+        {
             lent.ticket = None;
             lent.held_back = false;
         }
@@ -229,7 +263,7 @@ impl HttpDriver {
 
     /// A request has waited too long for a thread.
     fn give_up(&mut self, io: &mut Io, token: Token) -> Resume {
-        Counts::one(&self.site.counts.queue_timeouts);
+        Counts::one(&self.counts.queue_timeouts);
         tracing::warn!("a request waited too long for a thread: answered 503");
         self.begin_turn(io, token);
         if let Some(connection) = io.connections.get_mut(token) {
@@ -240,13 +274,16 @@ impl HttpDriver {
 
     /// A handler runs for longer than its route allows.
     fn abandon_handler(&mut self, io: &mut Io, token: Token) -> Resume {
-        Counts::one(&self.site.counts.handler_timeouts);
+        Counts::one(&self.counts.handler_timeouts);
         self.begin_turn(io, token);
         if let Some(connection) = io.connections.get_mut(token) {
             let conn = &mut connection.state;
             if let Some(lent) = &conn.lent {
                 let class = self.site.class(lent.route).name();
-                tracing::warn!(route = class, "a handler ran into its timeout: answered 503");
+                tracing::warn!(
+                    route = class,
+                    "a handler ran into its timeout: answered 503"
+                );
             }
             self.hub.note_gone(conn.address(token));
             conn.http.close_after_response();
@@ -256,10 +293,16 @@ impl HttpDriver {
     }
 
     fn body_late(&mut self, io: &mut Io, token: Token) -> Resume {
-        let Some(connection) = io.connections.get_mut(token) else { return Resume::Nothing };
+        let Some(connection) = io.connections.get_mut(token) else {
+            return Resume::Nothing;
+        };
         let conn = &mut connection.state;
-        let Some(lent) = conn.lent.as_ref() else { return Resume::Nothing };
-        let Some(outflow) = lent.outflow.as_ref() else { return Resume::Nothing };
+        let Some(lent) = conn.lent.as_ref() else {
+            return Resume::Nothing;
+        };
+        let Some(outflow) = lent.outflow.as_ref() else {
+            return Resume::Nothing;
+        };
         if outflow.events {
             self.begin_turn(io, token);
             if let Some(connection) = io.connections.get_mut(token) {
@@ -278,7 +321,7 @@ impl HttpDriver {
                 }
             }
         }
-        Counts::one(&self.site.counts.slow_clients);
+        Counts::one(&self.counts.slow_clients);
         self.gone(io, token)
     }
 
@@ -287,7 +330,9 @@ impl HttpDriver {
         self.stopping = true;
         let tokens: Vec<Token> = io.connections.tokens().collect();
         for token in tokens {
-            let Some(connection) = io.connections.get_mut(token) else { continue };
+            let Some(connection) = io.connections.get_mut(token) else {
+                continue;
+            };
             let conn = &mut connection.state;
             conn.http.close_after_response();
             if conn.is_idle() && !conn.readable {
@@ -296,8 +341,10 @@ impl HttpDriver {
                 self.begin_turn(io, token);
                 if let Some(connection) = io.connections.get_mut(token) {
                     let conn = &mut connection.state;
-                    if let Some(Outflow { source: Source::Pipe { pipe, .. }, .. }) =
-                        conn.lent.as_mut().and_then(|lent| lent.outflow.take())
+                    if let Some(Outflow {
+                        source: Source::Pipe { pipe, .. },
+                        ..
+                    }) = conn.lent.as_mut().and_then(|lent| lent.outflow.take())
                     {
                         pipe.abandon();
                     }

@@ -18,11 +18,12 @@ use stepwell_proto::date::HttpDate;
 use stepwell_reactor::crew::{CostClass, Detach, Pool, Ticket};
 use stepwell_reactor::{Driver, Event, LoopHandle, Peer, Resume, Token, sys};
 
+use crate::counts::Counts;
 use crate::exchange::{Exchange, Outcome, Work};
 use crate::link::{Address, Hub, Letter};
 use crate::request::Request;
 use crate::router::table::RouteId;
-use crate::site::{Counts, Site};
+use crate::site::Site;
 
 use connection::{Conn, Phase};
 
@@ -61,6 +62,7 @@ pub(crate) struct HttpDriver {
     site: Arc<Site>,
     hub: Arc<Hub>,
     pool: Arc<Pool<Work>>,
+    counts: Arc<Counts>,
     date: HttpDate,
     input: Input,
     /// Whose input lies in `input`, and whose output in `out`.
@@ -86,14 +88,20 @@ impl HttpDriver {
     pub(crate) fn new(
         site: Arc<Site>,
         pool: Arc<Pool<Work>>,
+        counts: Arc<Counts>,
         handle: &LoopHandle<Letter>,
     ) -> HttpDriver {
         HttpDriver {
             hub: Hub::new(handle.clone(), site.clone()),
             site,
             pool,
+            counts,
             date: HttpDate::new(sys::unix_seconds()),
-            input: Input { buffer: vec![0; INPUT].into_boxed_slice(), start: 0, end: 0 },
+            input: Input {
+                buffer: vec![0; INPUT].into_boxed_slice(),
+                start: 0,
+                end: 0,
+            },
             turn: None,
             out: Vec::with_capacity(4096),
             draw: Vec::new(),
@@ -112,7 +120,10 @@ impl HttpDriver {
             Box::new(Exchange {
                 site: self.site.clone(),
                 hub: self.hub.clone(),
-                address: Address { token: Token::from_bits(u64::MAX), number: 0 },
+                address: Address {
+                    token: Token::from_bits(u64::MAX),
+                    number: 0,
+                },
                 route: RouteId(0),
                 request: Request::new(),
                 outcome: Outcome::Pending,
@@ -134,7 +145,10 @@ impl HttpDriver {
             return self.pool.cancel(ticket);
         }
         // The oldest wait longest and are in front.
-        let place = self.offers.iter().position(|work| work.address() == address)?;
+        let place = self
+            .offers
+            .iter()
+            .position(|work| work.address() == address)?;
         self.offers.remove(place)
     }
 }
@@ -158,7 +172,9 @@ impl Driver for HttpDriver {
 
     #[inline]
     fn ready(&mut self, io: &mut Io, token: Token, event: Event) -> Resume {
-        let Some(connection) = io.connections.get_mut(token) else { return Resume::Nothing };
+        let Some(connection) = io.connections.get_mut(token) else {
+            return Resume::Nothing;
+        };
         let conn = &mut connection.state;
         if event.gone() {
             return self.gone(io, token);
@@ -252,7 +268,9 @@ impl Driver for HttpDriver {
     }
 
     fn queued(&mut self, io: &mut Io, ticket: Ticket) {
-        let Some(address) = self.offered.take() else { return };
+        let Some(address) = self.offered.take() else {
+            return;
+        };
         if let Some(connection) = io.connections.get_mut(address.token) {
             let conn = &mut connection.state;
             if conn.is_about(address) {
@@ -269,7 +287,7 @@ impl Driver for HttpDriver {
         self.room = false;
         let address = job.address();
         if self.offered.take().is_some() {
-            Counts::one(&self.site.counts.held_back);
+            Counts::one(&self.counts.held_back);
         }
         if let Some(connection) = io.connections.get_mut(address.token) {
             if let Some(lent) = &mut connection.state.lent {
@@ -338,7 +356,9 @@ impl HttpDriver {
 
     /// Sets the deadline of a connection.
     fn arm(&mut self, io: &mut Io, token: Token) {
-        let Some(connection) = io.connections.get_mut(token) else { return };
+        let Some(connection) = io.connections.get_mut(token) else {
+            return;
+        };
         let deadline = connection.state.deadline(&self.site);
         io.set_deadline(token, deadline);
     }

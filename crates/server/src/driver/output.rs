@@ -50,7 +50,9 @@ impl HttpDriver {
 
     fn flush_pending(&mut self, connection: &mut Connection<Conn>) {
         let conn = &mut connection.state;
-        let Some(mut pending) = conn.pending.take() else { return };
+        let Some(mut pending) = conn.pending.take() else {
+            return;
+        };
         pending.push(std::mem::take(&mut self.out));
         let mut moved = false;
         match pending.write_to(&connection.socket, &mut moved) {
@@ -133,7 +135,12 @@ impl HttpDriver {
 
     /// Encodes what a pipe gave; answers whether to look again.
     fn send_drawn(&mut self, conn: &mut Conn, drawn: Drawn) -> bool {
-        let Drawn { mut bytes, trailers, ended, failed } = drawn;
+        let Drawn {
+            mut bytes,
+            trailers,
+            ended,
+            failed,
+        } = drawn;
         if bytes.is_empty() && !ended {
             self.draw = bytes;
             return false;
@@ -146,8 +153,13 @@ impl HttpDriver {
             return true;
         };
         let mut complete = !failed;
-        if let Source::Pipe { left: Some(left), .. } = &mut outflow.source {
-            let fits = usize::try_from(*left).unwrap_or(usize::MAX).min(bytes.len());
+        if let Source::Pipe {
+            left: Some(left), ..
+        } = &mut outflow.source
+        {
+            let fits = usize::try_from(*left)
+                .unwrap_or(usize::MAX)
+                .min(bytes.len());
             if fits < bytes.len() {
                 tracing::error!("a streamed body is longer than it announced; the rest is cut off");
                 bytes.truncate(fits);
@@ -168,8 +180,10 @@ impl HttpDriver {
             return self.out.len() < CORK;
         }
         if complete {
-            let trailers: Vec<_> =
-                trailers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+            let trailers: Vec<_> = trailers
+                .iter()
+                .map(|(name, value)| (name.as_str(), value.as_str()))
+                .collect();
             self.finish_response(conn, &trailers);
         } else {
             // Cutting the connection is the only way to say that the body is not complete.
@@ -182,11 +196,17 @@ impl HttpDriver {
     /// Sends the head of a streamed answer, now that there is something behind it. A body that
     /// is complete already is sent with its length; answers whether that was all.
     fn start_drawn(&mut self, conn: &mut Conn, bytes: &[u8], whole: bool) -> bool {
-        let Some(lent) = conn.lent.as_mut() else { return true };
+        let Some(lent) = conn.lent.as_mut() else {
+            return true;
+        };
         lent.held_back = false;
         lent.ticket = None;
-        let Some(outflow) = lent.outflow.as_mut() else { return true };
-        let Some(head) = outflow.head.take() else { return false };
+        let Some(outflow) = lent.outflow.as_mut() else {
+            return true;
+        };
+        let Some(head) = outflow.head.take() else {
+            return false;
+        };
         let announced = match &outflow.source {
             Source::Pipe { left, .. } => *left,
             Source::File { .. } => None,
@@ -202,8 +222,11 @@ impl HttpDriver {
         }
         if mode == BodyMode::None {
             // The status allows no body: what is written is dropped.
-            if let Some(Source::Pipe { pipe, .. }) =
-                conn.lent.as_mut().and_then(|lent| lent.outflow.take()).map(|out| out.source)
+            if let Some(Source::Pipe { pipe, .. }) = conn
+                .lent
+                .as_mut()
+                .and_then(|lent| lent.outflow.take())
+                .map(|out| out.source)
             {
                 pipe.abandon();
             }
@@ -220,7 +243,14 @@ impl HttpDriver {
         let Some(outflow) = conn.lent.as_mut().and_then(|lent| lent.outflow.as_mut()) else {
             return true;
         };
-        let Source::File { file, offset, left, warming, warm_to } = &mut outflow.source else {
+        let Source::File {
+            file,
+            offset,
+            left,
+            warming,
+            warm_to,
+        } = &mut outflow.source
+        else {
             return true;
         };
         if *left == 0 {
@@ -232,8 +262,8 @@ impl HttpDriver {
         }
         if *warm_to <= *offset {
             let window = WINDOW.min(*left);
-            let cached = sys::file_cached(file, *offset)
-                && sys::file_cached(file, *offset + window - 1);
+            let cached =
+                sys::file_cached(file, *offset) && sys::file_cached(file, *offset + window - 1);
             *warm_to = *offset + window;
             if !cached {
                 *warming = true;
@@ -248,7 +278,10 @@ impl HttpDriver {
                 return false;
             }
         }
-        match connection.socket.send_file(file, *offset, (*warm_to - *offset) as usize) {
+        match connection
+            .socket
+            .send_file(file, *offset, (*warm_to - *offset) as usize)
+        {
             Ok(0) => {
                 tracing::error!("a file became shorter while it was sent");
                 conn.dead = true;
@@ -283,5 +316,8 @@ impl HttpDriver {
 }
 
 fn is_later(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+    )
 }

@@ -8,11 +8,11 @@ use stepwell_reactor::{Connection, Token};
 
 use super::connection::{Conn, Lent, Phase};
 use super::{HttpDriver, time};
+use crate::counts::Counts;
 use crate::exchange::Work;
 use crate::pipe::InPipe;
 use crate::request::peer::Peer;
 use crate::router::table::{Entry, RouteId};
-use crate::site::Counts;
 
 /// What comes next for a connection.
 pub(super) enum Step {
@@ -48,7 +48,11 @@ impl HttpDriver {
             Some(exchange) => exchange,
             None => self.fresh_exchange(),
         };
-        let mut input = self.input.buffer.get(self.input.start..self.input.end).unwrap_or_default();
+        let mut input = self
+            .input
+            .buffer
+            .get(self.input.start..self.input.end)
+            .unwrap_or_default();
         let event = conn.http.poll(now, &mut input, &mut exchange.request.head);
         self.input.start = self.input.end - input.len();
         match event {
@@ -126,13 +130,19 @@ impl HttpDriver {
 
     /// The head is there: decides where its body goes. Answers whether the handler starts now.
     fn begin_body(&mut self, conn: &mut Conn, kind: BodyKind) -> Result<bool, Error> {
-        let Some(exchange) = &mut conn.exchange else { return Ok(false) };
+        let Some(exchange) = &mut conn.exchange else {
+            return Ok(false);
+        };
         conn.is_head = exchange.request.head.method() == Method::Head;
         conn.body_done = kind == BodyKind::None;
         if conn.body_done {
             return Ok(true);
         }
-        let options = self.site.app.route(exchange.route).map(|entry: &Entry| entry.options);
+        let options = self
+            .site
+            .app
+            .route(exchange.route)
+            .map(|entry: &Entry| entry.options);
         let options = options.unwrap_or_default();
         let limit = match options.body_limit {
             Some(limit) => limit,
@@ -161,7 +171,9 @@ impl HttpDriver {
     /// Gives the request out.
     #[inline]
     fn dispatch(&mut self, conn: &mut Conn) -> Step {
-        let Some(exchange) = conn.exchange.take() else { return Step::Stop };
+        let Some(exchange) = conn.exchange.take() else {
+            return Step::Stop;
+        };
         conn.phase = Phase::Handle;
         conn.since = self.now;
         self.current = Some(exchange.route);
@@ -170,7 +182,12 @@ impl HttpDriver {
 
     /// Moves what has arrived of a streamed body to the handler, as long as it takes it.
     pub(super) fn feed_handler(&mut self, connection: &mut Connection<Conn>) {
-        let Some(pipe) = connection.state.lent.as_ref().and_then(|lent| lent.inflow.clone()) else {
+        let Some(pipe) = connection
+            .state
+            .lent
+            .as_ref()
+            .and_then(|lent| lent.inflow.clone())
+        else {
             return;
         };
         let now = time(self.now);
@@ -209,7 +226,11 @@ impl HttpDriver {
         now: Time,
         trailers: &mut RequestHead,
     ) -> bool {
-        let all = self.input.buffer.get(self.input.start..self.input.end).unwrap_or_default();
+        let all = self
+            .input
+            .buffer
+            .get(self.input.start..self.input.end)
+            .unwrap_or_default();
         let (mut input, _) = all.split_at(all.len().min(pipe.room()));
         let offered = input.len();
         let event = conn.http.poll(now, &mut input, trailers);
@@ -233,7 +254,7 @@ impl HttpDriver {
                 false
             }
             Err(error) => {
-                Counts::one(&self.site.counts.refused);
+                Counts::one(&self.counts.refused);
                 tracing::debug!(peer = %conn.peer, %error, "refused a body");
                 self.end_inflow(conn, error.status(), error.reason());
                 false
@@ -255,7 +276,7 @@ impl HttpDriver {
         match conn.http.handle_eof(time(self.now)) {
             Eof::Close | Eof::AfterAnswer => conn.dead = true,
             Eof::Truncated => {
-                Counts::one(&self.site.counts.refused);
+                Counts::one(&self.counts.refused);
                 tracing::debug!(peer = %conn.peer, "the client left in the middle of a request");
                 if let Some(exchange) = conn.exchange.take() {
                     self.recycle(exchange);
@@ -284,7 +305,7 @@ impl HttpDriver {
 
     /// Answers a request that breaks the rules, and says goodbye.
     pub(super) fn refuse(&mut self, conn: &mut Conn, error: Error) -> Step {
-        Counts::one(&self.site.counts.refused);
+        Counts::one(&self.counts.refused);
         tracing::debug!(peer = %conn.peer, %error, "refused a request");
         if let Some(exchange) = conn.exchange.take() {
             self.recycle(exchange);
@@ -301,7 +322,9 @@ impl HttpDriver {
 
     /// A request whose handler is to be found again by its route.
     pub(super) fn lend(&self, conn: &mut Conn, route: RouteId) {
-        conn.lent.get_or_insert_with(|| Box::new(Lent::default())).route = route;
+        conn.lent
+            .get_or_insert_with(|| Box::new(Lent::default()))
+            .route = route;
     }
 }
 

@@ -40,6 +40,8 @@ pub struct ServerConnection {
     credit: u64,
     /// A body is being waited for since `since`.
     waiting: bool,
+    /// In `Recv::Head`: of the head there is at most the empty line that may precede it.
+    blank: bool,
     /// A request has been answered before.
     pub(super) served: bool,
     /// The connection survives the present answer, as far as the request and the caller go.
@@ -118,6 +120,7 @@ impl ServerConnection {
             since: now,
             credit: 0,
             waiting: false,
+            blank: false,
             served: false,
             keep_alive: true,
             stopping: false,
@@ -148,7 +151,7 @@ impl ServerConnection {
     ) -> Result<Event<'a>, Error> {
         match self.recv {
             Recv::Idle => self.poll_idle(now, input, head),
-            Recv::Head => self.poll_head(now, input, head),
+            Recv::Head => self.poll_head(input, head),
             Recv::Body(framing) => self.poll_body(now, framing, input, head),
             Recv::Drain(framing) => {
                 self.drain(now, framing, input);
@@ -185,6 +188,7 @@ impl ServerConnection {
                 head.bytes.extend_from_slice(input);
                 *input = &[];
                 self.recv = Recv::Head;
+                self.blank = head.layout.parse.is_blank();
                 // The first head has had its time since the connection was accepted.
                 if self.served {
                     self.since = now;
@@ -197,11 +201,9 @@ impl ServerConnection {
 
     fn poll_head<'a>(
         &mut self,
-        now: Time,
         input: &mut &'a [u8],
         head: &mut RequestHead,
     ) -> Result<Event<'a>, Error> {
-        let _ = now;
         let limits = &self.limits;
         let layout = &mut head.layout;
         let end = parse::accumulate(&mut head.bytes, input, limits.header_bytes, |bytes| {
@@ -209,7 +211,10 @@ impl ServerConnection {
         });
         match end {
             Ok(Some(_)) => Ok(self.begin(head)),
-            Ok(None) => Ok(Event::NeedMore),
+            Ok(None) => {
+                self.blank = head.layout.parse.is_blank();
+                Ok(Event::NeedMore)
+            }
             Err(error) => Err(self.refuse_head(head, error)),
         }
     }
@@ -437,6 +442,7 @@ impl ServerConnection {
         self.keep_alive = false;
         match self.recv {
             Recv::Paused | Recv::Body(Framing::Length(0)) => return Eof::AfterAnswer,
+            Recv::Head if self.blank => self.recv = Recv::Closed,
             Recv::Head | Recv::Body(_) => {
                 self.stop_reading();
                 return Eof::Truncated;
@@ -473,7 +479,7 @@ impl ServerConnection {
             return Timeout::Nothing;
         }
         match self.recv {
-            Recv::Head => {
+            Recv::Head if !self.blank => {
                 self.send = Send::Due;
                 self.head_request = false;
                 Timeout::Fail(self.fail(ErrorKind::HeaderTimeout.into()))

@@ -55,6 +55,11 @@ impl ParseState {
         ..ParseState::START
     };
 
+    /// Has no byte of a request been seen, at most an empty line?
+    pub(crate) fn is_blank(&self) -> bool {
+        self.phase == Phase::Start || (self.phase == Phase::Method && self.start == self.at)
+    }
+
     fn partial(&mut self, phase: Phase, start: usize, at: usize) -> Step {
         self.phase = phase;
         self.start = start as u32;

@@ -86,7 +86,7 @@ impl<L: Loop> Crew<L> {
         mut job: L::Job,
         context: &mut Context,
     ) -> Option<Box<Parked<L>>> {
-        let before = context.samples().then(ThreadUsage::now);
+        let timing = context.timing();
         let slot = &self.slots[index];
         let seq = slot.park(held);
         self.watch.stir();
@@ -96,9 +96,7 @@ impl<L: Loop> Crew<L> {
         Here::leave();
 
         job.class().ran_in_place();
-        if let Some(before) = before {
-            job.class().sampled(cheap_since(before));
-        }
+        context.judge(&timing, job.class());
         // A loop that somebody else has parked meanwhile is left alone: its leader is at work.
         if slot.seq() == seq {
             if let Some(mut back) = slot.take() {
@@ -129,7 +127,7 @@ impl<L: Loop> Crew<L> {
         let lane = job.lane();
         let before = ThreadUsage::now();
         self.run_fenced(&mut job, context);
-        job.class().ran_in_pool(cheap_since(before));
+        job.class().ran_in_pool(before.is_cheap_since());
         job.deliver();
         lane
     }
@@ -160,9 +158,4 @@ impl<L: Loop> Crew<L> {
             self.remotes[*index].relieved();
         }
     }
-}
-
-fn cheap_since(before: ThreadUsage) -> bool {
-    let now = ThreadUsage::now();
-    now.cpu_since(before) < super::CHEAP && !now.blocked_since(before)
 }

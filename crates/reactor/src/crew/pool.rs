@@ -167,7 +167,8 @@ impl<J: Job> Pool<J> {
             job: Some(job),
         });
         state.live += 1;
-        // Sequentially consistent, so that the caller's look at a sleeping monitor can't come first.
+        // Sequentially consistent, so that the caller's look at a sleeping monitor can't come
+        // first.
         self.waiting.store(state.live, Ordering::SeqCst);
         let called = state.call_one();
         drop(state);

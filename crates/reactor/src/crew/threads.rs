@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 use super::announce::{GiveAway, Here};
 use super::pool::{Duty, Parker};
-use super::{Crew, Loop, SAMPLE_EVERY};
+use super::{CHEAP, CostClass, Crew, Loop, SAMPLE_EVERY};
 use crate::sync::{Ordering, relock};
-use crate::sys;
+use crate::sys::{self, ThreadUsage};
 
 /// What a thread owns for the application: made before it takes work, dropped with it.
 pub type ThreadState = Option<Box<dyn Any + Send>>;
@@ -57,17 +57,54 @@ impl fmt::Debug for ThreadStart {
 pub(super) struct Context {
     pub(super) state: ThreadState,
     until_sample: u32,
+    /// The last sample took long: the next run is weighed with care.
+    suspicious: bool,
+}
+
+/// How a run in place is timed.
+pub(super) enum Timing {
+    None,
+    /// By the wall clock, which costs no system call.
+    Glance(Instant),
+    /// By what the kernel knows of the thread.
+    Weigh(ThreadUsage),
 }
 
 impl Context {
     /// Timed sleeps of handlers are late by at most this.
     pub(super) const TIMER_SLACK_NS: u64 = 10_000;
 
-    /// Whether the run that comes next is to be timed.
+    pub(super) fn new(state: ThreadState) -> Context {
+        Context {
+            state,
+            until_sample: SAMPLE_EVERY,
+            suspicious: false,
+        }
+    }
+
+    /// How the run that comes next is to be timed. One in [`SAMPLE_EVERY`] is glanced at; when
+    /// that took long, which may have been another process's fault, the next one is weighed.
     #[inline]
-    pub(super) fn samples(&mut self) -> bool {
+    pub(super) fn timing(&mut self) -> Timing {
         self.until_sample = self.until_sample.wrapping_sub(1) % SAMPLE_EVERY;
-        self.until_sample == 0
+        if self.until_sample != 0 && !self.suspicious {
+            Timing::None
+        } else if std::mem::take(&mut self.suspicious) {
+            Timing::Weigh(ThreadUsage::now())
+        } else {
+            Timing::Glance(Instant::now())
+        }
+    }
+
+    /// Judges a run in place of this class.
+    #[inline]
+    pub(super) fn judge(&mut self, timing: &Timing, class: &CostClass) {
+        match timing {
+            Timing::None => {}
+            Timing::Glance(start) if start.elapsed() >= CHEAP => self.suspicious = true,
+            Timing::Glance(_) => class.sampled(true),
+            Timing::Weigh(before) => class.sampled(before.is_cheap_since()),
+        }
     }
 }
 
@@ -170,10 +207,7 @@ impl<L: Loop> Crew<L> {
         sys::set_timer_slack(Context::TIMER_SLACK_NS);
         Here::join_crew(Some(self.clone() as Arc<dyn GiveAway>));
         if let Some(state) = self.make_state() {
-            let mut context = Context {
-                state,
-                until_sample: SAMPLE_EVERY,
-            };
+            let mut context = Context::new(state);
             self.pool.started();
             self.do_duties(&mut context);
             // The application's destructor runs behind a fence, too.

@@ -44,6 +44,14 @@ impl ThreadUsage {
     }
 }
 
+impl ThreadUsage {
+    /// Whether the calling thread has computed little since this was taken, and never waited.
+    pub fn is_cheap_since(&self) -> bool {
+        let now = ThreadUsage::now();
+        now.cpu_since(*self) < crate::crew::CHEAP && !now.blocked_since(*self)
+    }
+}
+
 /// Lets the timed sleeps of the calling thread be late by at most `ns` (the kernel's default is
 /// 50 µs).
 pub fn set_timer_slack(ns: u64) {

@@ -98,7 +98,8 @@ impl Field {
         Field::lookup_short(whole as u64, (whole >> 64) as u64, name.len())
     }
 
-    /// The same for a name of `len` bytes, at most sixteen, given as two words filled up with zeros.
+    /// The same for a name of `len` bytes, at most sixteen, given as two words filled up with
+    /// zeros.
     #[inline]
     pub(crate) fn lookup_short(low: u64, high: u64, len: usize) -> Option<Field> {
         let index = SHORT.index[hash(low, high, SHORT.factor)];

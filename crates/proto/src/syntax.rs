@@ -85,7 +85,7 @@ pub fn is_authority(authority: &[u8]) -> bool {
 }
 
 fn is_ipv6(address: &[u8]) -> bool {
-    std::str::from_utf8(address).is_ok_and(|text| text.parse::<std::net::Ipv6Addr>().is_ok())
+    std::str::from_utf8(address).is_ok_and(|text| text.parse::<core::net::Ipv6Addr>().is_ok())
 }
 
 /// [`is_authority`] of `bytes[start..end]`, quick for the usual short name or address.

@@ -30,10 +30,10 @@ pub(crate) type Endpoint = Arc<dyn Fn(&mut Request) -> Response + Send + Sync>;
 /// goes before a parameter, a parameter before `{*rest}`. `/a` and `/a/` are two paths.
 ///
 /// # What comes by itself
-/// `HEAD` is answered by the handler of `GET`, `OPTIONS` with the methods of the path; a method that
-/// a path lacks gets 405 with `Allow`, a path without a route 404, a path that is malformed or
-/// ambiguous (`..` above the root, an encoded slash or backslash) 400. Middleware of the router sees
-/// these answers too.
+/// `HEAD` is answered by the handler of `GET`, `OPTIONS` with the methods of the path; a method
+/// that a path lacks gets 405 with `Allow`, a path without a route 404, a path that is malformed
+/// or ambiguous (`..` above the root, an encoded slash or backslash) 400. Middleware of the router
+/// sees these answers too.
 ///
 /// # Mistakes
 /// A pattern that is malformed or registered twice is reported by [`build`](Self::build), or when
@@ -215,7 +215,9 @@ where
 ///
 /// let mut router = Router::new();
 /// router
-///     .post("/photos", |req| format!("{:?}", std::io::copy(&mut req.reader(), &mut std::io::sink())))
+///     .post("/photos", |req| {
+///         format!("{:?}", std::io::copy(&mut req.reader(), &mut std::io::sink()))
+///     })
 ///     .stream_body()
 ///     .body_limit(50 << 20)
 ///     .timeout(Duration::from_secs(60));
@@ -244,7 +246,8 @@ impl Route {
     }
 
     /// How long a request may take from its head to its response, waiting for a thread included.
-    /// The client then gets 503; the handler is not interrupted but can ask whether it is cancelled.
+    /// The client then gets 503; the handler is not interrupted but can ask whether it is
+    /// cancelled.
     pub fn timeout(&mut self, time: Duration) -> &mut Self {
         self.options.timeout = Some(time);
         self

@@ -135,6 +135,9 @@ fn words_that_do_not_belong_are_found() {
         "relative",
     );
     assert!(one(path, &format!("// {}\n", "é".repeat(97))).is_empty());
+    let message = format!("    \"{}\",\n", "m".repeat(100));
+    finds(&one(path, &message), path, "100 columns");
+    assert!(one("crates/proto/tests/a.rs", &message).is_empty());
     assert!(
         one(
             "crates/server/src/a.rs",

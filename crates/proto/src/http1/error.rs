@@ -92,7 +92,8 @@ errors! {
     MethodTooLong = 400 "method-too-long" "The method is longer than any method.",
     TargetByte = 400 "target-byte" "The request target holds a byte that may not stand there.",
     TargetForm = 400 "target-form" "The form of the request target does not fit the method.",
-    TargetEscape = 400 "target-escape" "The path holds a broken escape or hides a control character.",
+    TargetEscape = 400 "target-escape"
+        "The path holds a broken escape or hides a control character.",
     RequestLineTooLong = 414 "request-line-too-long" "The request line is too long.",
     Version = 400 "version" "The request line does not end in an HTTP version.",
     VersionUnsupported = 505 "version-unsupported" "This HTTP version is not supported here.",
@@ -110,12 +111,17 @@ errors! {
     HostDuplicate = 400 "host-duplicate" "The request has more than one Host field.",
     HostInvalid = 400 "host-invalid" "The host is not a valid name with an optional port.",
     LengthInvalid = 400 "content-length-invalid" "Content-Length is not a plain number.",
-    LengthDuplicate = 400 "content-length-duplicate" "The request has more than one Content-Length.",
-    LengthAndEncoding = 400 "length-and-encoding" "Content-Length and Transfer-Encoding exclude each other.",
-    EncodingInvalid = 400 "transfer-encoding-invalid" "Transfer-Encoding does not end in a single chunked.",
-    EncodingUnsupported = 501 "transfer-encoding-unsupported" "Only the transfer coding chunked is supported.",
+    LengthDuplicate = 400 "content-length-duplicate"
+        "The request has more than one Content-Length.",
+    LengthAndEncoding = 400 "length-and-encoding"
+        "Content-Length and Transfer-Encoding exclude each other.",
+    EncodingInvalid = 400 "transfer-encoding-invalid"
+        "Transfer-Encoding does not end in a single chunked.",
+    EncodingUnsupported = 501 "transfer-encoding-unsupported"
+        "Only the transfer coding chunked is supported.",
     EncodingInHttp10 = 400 "transfer-encoding-http10" "HTTP/1.0 has no Transfer-Encoding.",
-    ContentTypeDuplicate = 400 "content-type-duplicate" "The request has more than one Content-Type.",
+    ContentTypeDuplicate = 400 "content-type-duplicate"
+        "The request has more than one Content-Type.",
     BodyNotAllowed = 400 "body-not-allowed" "A request with this method has no body.",
     Expectation = 417 "expectation" "The only expectation supported is 100-continue.",
     BodyTooLarge = 413 "body-too-large" "The request body is too large.",
@@ -125,7 +131,8 @@ errors! {
     ChunkEnd = 400 "chunk-end" "The data of a chunk is not followed by a line end.",
     TrailersTooLarge = 431 "trailers-too-large" "The trailer section is too large.",
     TooManyTrailers = 431 "too-many-trailers" "The request has too many trailer fields.",
-    TrailerForbidden = 400 "trailer-forbidden" "A field stands in the trailer section that must not.",
+    TrailerForbidden = 400 "trailer-forbidden"
+        "A field stands in the trailer section that must not.",
     HeaderTimeout = 408 "header-timeout" "The request head did not arrive in time.",
     BodyTimeout = 408 "body-timeout" "The request body did not arrive in time.",
 }

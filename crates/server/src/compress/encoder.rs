@@ -12,7 +12,8 @@ use zstd::stream::raw::{CParameter, Encoder as ZstdEncoder, Operation};
 
 use crate::compress::Coding;
 
-/// Quality against time: measured on HTML and JSON, the next level up costs much more than it saves.
+/// Quality against time: measured on HTML and JSON, the next level up costs much more than it
+/// saves.
 const GZIP_LEVEL: u32 = 5;
 const BROTLI_QUALITY: u32 = 4;
 const ZSTD_LEVEL: i32 = 3;

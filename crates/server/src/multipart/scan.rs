@@ -153,7 +153,8 @@ impl<R: Read> Scanner<R> {
             self.end -= self.start;
             self.start = 0;
         }
-        // There is room: callers wait for no more than a head or a delimiter, both far below BUFFER.
+        // There is room: callers wait for no more than a head or a delimiter, both far below
+        // BUFFER.
         let room = self.buffer.get_mut(self.end..).unwrap_or_default();
         let count = loop {
             match self.source.read(room) {

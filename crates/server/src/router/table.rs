@@ -28,8 +28,8 @@ impl RouteId {
     }
 }
 
-/// Routes that have been checked and are ready to serve: what [`Router::build`](crate::Router::build)
-/// makes. Cheap to clone.
+/// Routes that have been checked and are ready to serve: what
+/// [`Router::build`](crate::Router::build) makes. Cheap to clone.
 #[derive(Clone)]
 pub struct App {
     table: Arc<Table>,

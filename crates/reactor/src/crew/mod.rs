@@ -1,7 +1,7 @@
 //! The crew: the threads that lead event loops and run handlers, with interchangeable roles.
 //!
 //! A handler that has proved fast runs on the thread that leads the loop, while the loop lies
-//! parked in its [`Slot`](crate::slot::Slot). Should it turn out slow after all, the monitor takes
+//! parked in its [`Slot`]. Should it turn out slow after all, the monitor takes
 //! the loop and leads it itself; should it be about to block, it says so ([`blocking`]) and the
 //! loop is given away at once. Everything else runs in the pool. What is fast, [`CostClass`]
 //! learns.

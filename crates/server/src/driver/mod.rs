@@ -70,6 +70,8 @@ pub(crate) struct HttpDriver {
     out: Vec<u8>,
     /// An empty buffer to be exchanged with a full one of a pipe.
     draw: Vec<u8>,
+    /// Exchanges travel boxed, so they are kept boxed.
+    #[allow(clippy::vec_box)]
     spares: Vec<Box<Exchange>>,
     /// The route of the job that was given out last and is neither complete nor detached.
     current: Option<RouteId>,

@@ -149,7 +149,8 @@ pub trait Driver: Send + Sized + 'static {
     /// must have been handed to the socket, or stored, when this answers nothing.
     fn advance(&mut self, io: &mut Io<Self>, token: Token) -> Option<Self::Job>;
 
-    /// The job given out last has come back at once.
+    /// The job given out last has come back at once. Letters that it posted while it ran are read
+    /// afterwards (whereas a job that comes back late comes after its own letters).
     fn complete(&mut self, io: &mut Io<Self>, job: Self::Job);
 
     /// The job given out last, of connection `token`, will come back late, as a letter.

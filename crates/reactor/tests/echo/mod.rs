@@ -3,10 +3,10 @@
 //! answered in their order. What an operation does, the test decides.
 
 // Each test binary uses a part of it.
-#![allow(dead_code)]
+#![allow(dead_code, unused_imports)]
 
 mod driver;
 mod server;
 
-pub(crate) use driver::Letter;
+pub(crate) use driver::{Letter, Request};
 pub(crate) use server::{Client, Gate, Server, Setup, until};

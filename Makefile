@@ -102,8 +102,9 @@ fuzz: tools ## Fuzz every target for SECONDS=60 (installs cargo-fuzz and nightly
 
 .PHONY: soak
 soak: tools ## Mixed handlers and misbehaving clients for SECONDS=60
-	@$(FILES) STEPWELL_SOAK_SECONDS=$(SECONDS) \
-	  $(CARGO) test --locked --workspace --release soak -- --nocapture --test-threads=1
+	@$(FILES) STEPWELL_SOAK_SECONDS=$(SECONDS) CARGO_PROFILE_RELEASE_LTO=off \
+	  $(CARGO) test --locked --release -p stepwell-reactor -p stepwell soak \
+	  -- --nocapture --test-threads=1
 
 .PHONY: install
 install: build ## Install the command below PREFIX=/usr/local (DESTDIR= for packaging)

@@ -71,3 +71,8 @@ pub use sse_stream::EventStream;
 pub use stats::{CrewFigures, LoopFigures, RequestFigures, RouteFigures, Stats};
 pub use stepwell_proto::{Limits, Method, Version};
 pub use stepwell_reactor::crew::{ThreadHook, ThreadStart, blocking};
+
+/// The example of the readme is compiled with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -274,7 +274,11 @@ impl HttpDriver {
     /// The client has sent everything it will ever send.
     fn ended(&mut self, conn: &mut Conn) {
         match conn.http.handle_eof(time(self.now)) {
-            Eof::Close | Eof::AfterAnswer => conn.dead = true,
+            // Answers of this turn are still to be written: the client may listen to the end.
+            Eof::Close | Eof::AfterAnswer => {
+                conn.phase = Phase::Linger;
+                conn.since = self.now;
+            }
             Eof::Truncated => {
                 Counts::one(&self.counts.refused);
                 tracing::debug!(peer = %conn.peer, "the client left in the middle of a request");

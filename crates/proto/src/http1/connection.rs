@@ -244,7 +244,10 @@ impl ServerConnection {
         };
         self.received = 0;
         self.body_limit = self.limits.body;
-        self.credit = millis(self.limits.body_grace);
+        self.credit = match self.limits.body_rate {
+            0 => millis(self.limits.body_idle),
+            _ => millis(self.limits.body_grace.min(self.limits.body_idle)),
+        };
         self.waiting = false;
         self.expects_continue = layout.expects_continue;
         Event::Head(kind)
@@ -369,7 +372,14 @@ impl ServerConnection {
             }
             Framing::Chunked => loop {
                 match self.chunked.decode(input, &self.limits, self.body_limit) {
-                    Ok(Decoded::Data(_)) => {}
+                    Ok(Decoded::Data(data)) => {
+                        // A chunk that began before the answer may be longer than what is left.
+                        self.received += data.len() as u64;
+                        if self.received > self.body_limit {
+                            self.recv = Recv::Closed;
+                            return;
+                        }
+                    }
                     Ok(Decoded::More) => return,
                     Ok(Decoded::End) => {
                         self.chunked.take_trailers();

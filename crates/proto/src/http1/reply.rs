@@ -107,6 +107,8 @@ impl ServerConnection {
         if self.send != Send::Due {
             return BodyMode::None;
         }
+        // From here on no 100 can be sent, so whether the body comes is left to chance.
+        self.keep_alive &= !self.expects_continue;
         let (status, content) = content(head.status);
         let (length, mode) = match (content, length) {
             (Content::Never, _) => (Length::Silent, BodyMode::None),

@@ -1,5 +1,8 @@
 //! What a handler answers.
 
+#[cfg(test)]
+mod tests;
+
 use std::borrow::Cow;
 use std::fmt;
 use std::io;
@@ -112,8 +115,9 @@ impl Response {
                     io::ErrorKind::NotFound
                     | io::ErrorKind::NotADirectory
                     | io::ErrorKind::IsADirectory
-                    | io::ErrorKind::InvalidFilename
                     | io::ErrorKind::InvalidInput => status::NOT_FOUND,
+                    // `InvalidFilename` is newer than the oldest Rust that is supported.
+                    _ if error.raw_os_error() == Some(libc::ENAMETOOLONG) => status::NOT_FOUND,
                     io::ErrorKind::PermissionDenied => status::FORBIDDEN,
                     _ => status::INTERNAL_SERVER_ERROR,
                 };

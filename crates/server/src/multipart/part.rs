@@ -1,9 +1,9 @@
 //! One part of a form, in memory or in a temporary file.
 
 use std::borrow::Cow;
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
 
 use crate::http_error::HttpError;
@@ -45,7 +45,7 @@ impl Part {
                 bytes.extend_from_slice(data);
             }
             Content::Memory(bytes) => {
-                let mut file = tempfile::tempfile()?;
+                let mut file = nameless_file()?;
                 file.write_all(bytes)?;
                 file.write_all(data)?;
                 self.content = Content::Spilled(file);
@@ -165,6 +165,13 @@ impl Part {
         }
         Ok(self.size)
     }
+}
+
+/// A file in the system's directory for temporary files, without a name and for this user only.
+fn nameless_file() -> io::Result<File> {
+    let file = tempfile::tempfile()?;
+    file.set_permissions(Permissions::from_mode(0o600))?;
+    Ok(file)
 }
 
 /// Reads the content of a [`Part`].

@@ -15,6 +15,8 @@ use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 pub const CHEAP: Duration = Duration::from_micros(100);
 /// Cheap runs in a row that earn the loop at first.
 const STREAK: u32 = 32;
+/// Runs on a worker that are not weighed after a costly one.
+const UNWEIGHED: u32 = 7;
 /// The most that the needed streak grows to.
 const STREAK_MAX: u32 = 1 << 15;
 /// In place, one run in this many is timed.
@@ -44,6 +46,7 @@ pub struct CostClass {
     pinned: bool,
     in_place: AtomicBool,
     streak: AtomicU32,
+    unweighed: AtomicU32,
     lost: AtomicU32,
     window_runs: AtomicU32,
     window_thefts: AtomicU32,
@@ -136,13 +139,32 @@ impl CostClass {
             .min(STREAK_MAX)
     }
 
-    /// Counts a run on a worker; `cheap` when it cost less than [`CHEAP`] and never waited.
-    pub(crate) fn ran_in_pool(&self, cheap: bool) {
+    /// Whether the run on a worker that comes next is to be weighed. After a costly one some are
+    /// not: weighing takes four system calls, and a class that waits will wait again.
+    pub(crate) fn wants_weighing(&self) -> bool {
+        let unweighed = self.unweighed.load(Ordering::Relaxed);
+        if unweighed > 0 {
+            self.unweighed.store(unweighed - 1, Ordering::Relaxed);
+        }
+        unweighed == 0 && !self.pinned
+    }
+
+    /// Counts a run on a worker; if it was weighed, whether it was cheap: cost less than [`CHEAP`]
+    /// and never waited.
+    pub(crate) fn ran_in_pool(&self, cheap: Option<bool>) {
         self.runs_in_pool.fetch_add(1, Ordering::Relaxed);
-        if !cheap {
-            self.streak.store(0, Ordering::Relaxed);
-        } else if self.streak.fetch_add(1, Ordering::Relaxed) + 1 >= self.needed() && !self.pinned {
-            self.promote();
+        match cheap {
+            None => {}
+            Some(false) => {
+                self.streak.store(0, Ordering::Relaxed);
+                self.unweighed.store(UNWEIGHED, Ordering::Relaxed);
+            }
+            Some(true) if self.pinned => {}
+            Some(true) => {
+                if self.streak.fetch_add(1, Ordering::Relaxed) + 1 >= self.needed() {
+                    self.promote();
+                }
+            }
         }
     }
 
@@ -261,7 +283,7 @@ mod tests {
     fn fast(class: &CostClass) {
         for _ in 0..class.needed() {
             assert!(!class.runs_in_place());
-            class.ran_in_pool(true);
+            class.ran_in_pool(Some(true));
         }
         assert!(class.runs_in_place());
     }
@@ -271,9 +293,9 @@ mod tests {
         let class = CostClass::new("c");
         for _ in 0..10 {
             for _ in 0..STREAK - 1 {
-                class.ran_in_pool(true);
+                class.ran_in_pool(Some(true));
             }
-            class.ran_in_pool(false);
+            class.ran_in_pool(Some(false));
         }
         assert!(!class.runs_in_place(), "no streak was long enough");
         fast(&class);
@@ -283,7 +305,7 @@ mod tests {
     fn a_pinned_class_stays_in_the_pool() {
         let class = CostClass::pinned_to_pool("c");
         for _ in 0..10 * STREAK {
-            class.ran_in_pool(true);
+            class.ran_in_pool(Some(true));
         }
         assert!(!class.runs_in_place());
     }
@@ -322,7 +344,7 @@ mod tests {
                     class.stolen();
                 }
             } else {
-                class.ran_in_pool(!slow);
+                class.ran_in_pool(class.wants_weighing().then_some(!slow));
             }
         }
         assert!(class.stats().promotions <= 6, "{:?}", class.stats());

@@ -125,9 +125,10 @@ impl<L: Loop> Crew<L> {
     /// Runs a job from the pool queue.
     pub(super) fn run_pooled(&self, mut job: L::Job, context: &mut Context) -> Lane {
         let lane = job.lane();
-        let before = ThreadUsage::now();
+        let before = job.class().wants_weighing().then(ThreadUsage::now);
         self.run_fenced(&mut job, context);
-        job.class().ran_in_pool(before.is_cheap_since());
+        job.class()
+            .ran_in_pool(before.map(|before| before.is_cheap_since()));
         job.deliver();
         lane
     }

@@ -19,8 +19,9 @@ const STREAK: u32 = 32;
 const UNWEIGHED: u32 = 7;
 /// The most that the needed streak grows to.
 const STREAK_MAX: u32 = 1 << 15;
-/// In place, one run in this many is timed.
-pub const SAMPLE_EVERY: u32 = 64;
+/// In place, one run in this many is timed. A prime, so that samples don't keep step with requests
+/// that come in turn, which would hide all of them but one.
+pub const SAMPLE_EVERY: u32 = 61;
 /// Thefts in this many runs decide about the place of a class.
 const WINDOW: u32 = 4096;
 /// More thefts than this in a window, and the class goes back to the pool: about one in a
@@ -30,7 +31,7 @@ const THEFTS: u32 = 4;
 const YOUNG: u32 = 256;
 /// Announced blocking costs a wake-up, as the pool does: tolerated in one run of this many.
 const ANNOUNCED_ONE_IN: u32 = 8;
-/// Costly samples in a row (of one run in 64 each) that send a class back to the pool.
+/// Costly samples in a row (of one run in 61 each) that send a class back to the pool.
 const COSTLY_SAMPLES: u32 = 3;
 /// Runs in place without a loss after which the needed streak is halved.
 const FORGIVE_AFTER: u32 = 1 << 20;
@@ -52,6 +53,8 @@ pub struct CostClass {
     window_thefts: AtomicU32,
     window_announced: AtomicU32,
     costly: AtomicU32,
+    /// The last glance at a run took long: the next run is weighed.
+    suspected: AtomicBool,
     since_loss: AtomicU32,
     runs_in_place: AtomicU64,
     runs_in_pool: AtomicU64,
@@ -161,7 +164,8 @@ impl CostClass {
             }
             Some(true) if self.pinned => {}
             Some(true) => {
-                if self.streak.fetch_add(1, Ordering::Relaxed) + 1 >= self.needed() {
+                let streak = self.streak.fetch_add(1, Ordering::Relaxed) + 1;
+                if streak >= self.needed() {
                     self.promote();
                 }
             }
@@ -229,6 +233,17 @@ impl CostClass {
         } else {
             self.since_loss.store(calm, Ordering::Relaxed);
         }
+    }
+
+    /// Whether the run in place that comes next is to be weighed.
+    #[inline]
+    pub(crate) fn is_suspected(&self) -> bool {
+        self.suspected.load(Ordering::Relaxed)
+    }
+
+    /// A glance at a run has set off, or a weighed run has settled, a suspicion.
+    pub(crate) fn suspect(&self, suspected: bool) {
+        self.suspected.store(suspected, Ordering::Relaxed);
     }
 
     /// Counts a timed run in place.

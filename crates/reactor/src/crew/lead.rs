@@ -86,7 +86,7 @@ impl<L: Loop> Crew<L> {
         mut job: L::Job,
         context: &mut Context,
     ) -> Option<Box<Parked<L>>> {
-        let timing = context.timing();
+        let timing = context.timing(job.class());
         let slot = &self.slots[index];
         let seq = slot.park(held);
         self.watch.stir();
@@ -96,7 +96,7 @@ impl<L: Loop> Crew<L> {
         Here::leave();
 
         job.class().ran_in_place();
-        context.judge(&timing, job.class());
+        Context::judge(&timing, job.class());
         // A loop that somebody else has parked meanwhile is left alone: its leader is at work.
         if slot.seq() == seq {
             if let Some(mut back) = slot.take() {

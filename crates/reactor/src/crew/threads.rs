@@ -57,8 +57,6 @@ impl fmt::Debug for ThreadStart {
 pub(super) struct Context {
     pub(super) state: ThreadState,
     until_sample: u32,
-    /// The last sample took long: the next run is weighed with care.
-    suspicious: bool,
 }
 
 /// How a run in place is timed.
@@ -77,33 +75,37 @@ impl Context {
     pub(super) fn new(state: ThreadState) -> Context {
         Context {
             state,
-            until_sample: SAMPLE_EVERY,
-            suspicious: false,
+            until_sample: SAMPLE_EVERY - 1,
         }
     }
 
-    /// How the run that comes next is to be timed. One in [`SAMPLE_EVERY`] is glanced at; when
-    /// that took long, which may have been another process's fault, the next one is weighed.
+    /// How the run of this class that comes next is to be timed. One in [`SAMPLE_EVERY`] is
+    /// glanced at; when that took long, which may have been another process's fault, the next one
+    /// of its class is weighed.
     #[inline]
-    pub(super) fn timing(&mut self) -> Timing {
-        self.until_sample = self.until_sample.wrapping_sub(1) % SAMPLE_EVERY;
-        if self.until_sample != 0 && !self.suspicious {
-            Timing::None
-        } else if std::mem::take(&mut self.suspicious) {
+    pub(super) fn timing(&mut self, class: &CostClass) -> Timing {
+        let due = self.until_sample == 0;
+        self.until_sample = if due { SAMPLE_EVERY } else { self.until_sample } - 1;
+        if class.is_suspected() {
             Timing::Weigh(ThreadUsage::now())
-        } else {
+        } else if due {
             Timing::Glance(Instant::now())
+        } else {
+            Timing::None
         }
     }
 
     /// Judges a run in place of this class.
     #[inline]
-    pub(super) fn judge(&mut self, timing: &Timing, class: &CostClass) {
+    pub(super) fn judge(timing: &Timing, class: &CostClass) {
         match timing {
             Timing::None => {}
-            Timing::Glance(start) if start.elapsed() >= CHEAP => self.suspicious = true,
+            Timing::Glance(start) if start.elapsed() >= CHEAP => class.suspect(true),
             Timing::Glance(_) => class.sampled(true),
-            Timing::Weigh(before) => class.sampled(before.is_cheap_since()),
+            Timing::Weigh(before) => {
+                class.suspect(false);
+                class.sampled(before.is_cheap_since());
+            }
         }
     }
 }

@@ -6,6 +6,11 @@ use stepwell_reactor::crew::{CrewConfig, Detach, Mode};
 
 use crate::script::{Stage, Step, class, pool_class};
 
+fn burn(time: Duration) {
+    let start = Instant::now();
+    while start.elapsed() < time {}
+}
+
 #[test]
 fn a_class_earns_the_loop_by_cheap_runs_and_stays_on_its_thread() {
     let stage = Stage::new(CrewConfig::default(), 1);
@@ -83,14 +88,38 @@ fn a_steady_cost_below_a_tick_is_found() {
         if !burner.runs_in_place() {
             break;
         }
-        let id = script.give(&burner, |_| {
-            let start = Instant::now();
-            while start.elapsed() < Duration::from_micros(500) {}
-        });
+        let id = script.give(&burner, |_| burn(Duration::from_micros(500)));
         script.wait_for_answer(id);
     }
     assert!(!burner.runs_in_place());
     assert_eq!(burner.stats().thefts, 0);
+    stage.stop();
+}
+
+/// Samples must not keep step with requests that come in turn, nor judge one class by another.
+#[test]
+fn a_steady_cost_is_found_among_others_that_come_in_turn() {
+    let config = CrewConfig {
+        tick: Duration::from_millis(200),
+        ..CrewConfig::default()
+    };
+    let stage = Stage::new(config, 1);
+    let script = &stage.loops[0];
+    let (fast, burner) = (class("fast"), class("burner"));
+    script.promote(&fast);
+    script.promote(&burner);
+    for _ in 0..64 * 64 {
+        if !burner.runs_in_place() {
+            break;
+        }
+        for _ in 0..3 {
+            script.give(&fast, |_| ());
+        }
+        let id = script.give(&burner, |_| burn(Duration::from_micros(300)));
+        script.wait_for_answer(id);
+    }
+    assert!(!burner.runs_in_place());
+    assert!(fast.runs_in_place());
     stage.stop();
 }
 

@@ -530,4 +530,16 @@ mod tests {
         assert_eq!(pool.stats().threads, 3);
         assert!(!pool.unwatched(), "that role was open already");
     }
+
+    /// A handler may be back before the thief has counted it as lost.
+    #[test]
+    fn strays_are_counted_whatever_comes_first() {
+        let pool = pool();
+        for _ in 0..10 {
+            pool.stray(-1);
+            pool.stray(1);
+        }
+        assert_eq!(pool.stats().astray, 0);
+        assert!(!pool.is_crowded());
+    }
 }

@@ -1,5 +1,6 @@
 //! The event loop: readiness, letters and timers in, jobs out.
 
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -194,6 +195,8 @@ pub struct Io<D: Driver> {
     poller: Poller,
     wheel: Wheel,
     handle: LoopHandle<D::Letter>,
+    /// Connections whose turn was cut short, so that others get theirs.
+    revisits: VecDeque<Token>,
     listeners: Vec<Listener>,
     /// Until when accepting pauses.
     paused_until: Option<u64>,
@@ -213,6 +216,12 @@ impl<D: Driver> Io<D> {
         if let Some(connection) = self.connections.get_mut(token) {
             self.wheel.set(&mut connection.timer, token, deadline);
         }
+    }
+
+    /// Lets [`Driver::advance`] be called again for this connection, after everybody else had a
+    /// turn.
+    pub fn revisit(&mut self, token: Token) {
+        self.revisits.push_back(token);
     }
 
     /// Closes a connection and answers what the driver kept for it.
@@ -300,6 +309,8 @@ pub struct EventLoop<D: Driver> {
     events: Events,
     inbox: Vec<Letter<D::Letter>>,
     dues: Vec<Due>,
+    /// How many of the connections to be revisited have their turn before the next wait.
+    revisits_left: usize,
     current: Option<Token>,
 }
 
@@ -327,6 +338,7 @@ impl<D: Driver> EventLoop<D> {
             poller,
             wheel: Wheel::new(now),
             handle,
+            revisits: VecDeque::new(),
             listeners,
             paused_until: None,
             config,
@@ -338,6 +350,7 @@ impl<D: Driver> EventLoop<D> {
             events: Events::new(config.events.clamp(1, 65_536)),
             inbox: Vec::new(),
             dues: Vec::new(),
+            revisits_left: 0,
             current: None,
         })
     }
@@ -406,13 +419,14 @@ impl<D: Driver> EventLoop<D> {
             timeout = Some(timeout.map_or(left, |timeout| timeout.min(left)));
         }
         let timeout = timeout.map_or(-1, |ms| ms.min(60_000) as i32);
-        let may_sleep = timeout != 0 && self.io.handle.mailbox.fall_asleep();
+        let may_sleep = timeout != 0 && self.io.revisits.is_empty() && self.io.handle.mailbox.fall_asleep();
         self.io
             .poller
             .wait(&mut self.events, if may_sleep { timeout } else { 0 });
         self.io.handle.mailbox.woken();
         LoopStats::add(&self.io.handle.stats.waits, 1);
         self.io.now = sys::monotonic_ms();
+        self.revisits_left = self.io.revisits.len();
         self.io.wheel.turn(self.io.now, &mut self.dues);
         self.io.resume_accepting();
         self.driver.waited(&mut self.io);
@@ -439,7 +453,9 @@ impl<D: Driver> EventLoop<D> {
         if let Some(event) = self.events.pop() {
             return Some(self.dispatch(event));
         }
-        let due = self.dues.pop()?;
+        let Some(due) = self.dues.pop() else {
+            return self.revisit();
+        };
         let Some(connection) = self.io.connections.get_mut(due.token) else {
             return Some(Resume::Nothing);
         };
@@ -449,6 +465,15 @@ impl<D: Driver> EventLoop<D> {
                 false => Resume::Nothing,
             },
         )
+    }
+}
+
+impl<D: Driver> EventLoop<D> {
+    /// A connection that has been waiting for its next turn since before the last wait.
+    fn revisit(&mut self) -> Option<Resume> {
+        let left = self.revisits_left.checked_sub(1)?;
+        self.revisits_left = left;
+        self.io.revisits.pop_front().map(Resume::Advance)
     }
 }
 

@@ -49,7 +49,7 @@ impl HttpDriver {
                     // It may be answered any time, or wait for days: what it waits for is no
                     // longer a thread.
                     let conn = &mut connection.state;
-                    self.lend(conn, route);
+                    self.lend(conn, route, false);
                     if let Some(lent) = &mut conn.lent {
                         lent.ticket = None;
                     }
@@ -258,6 +258,11 @@ impl HttpDriver {
         conn.number = conn.number.wrapping_add(1);
         conn.phase = Phase::Receive;
         if let Some(lent) = conn.lent.take() {
+            if lent.stolen {
+                let route = self.site.class(lent.route).name();
+                let ms = self.now.saturating_sub(conn.since);
+                tracing::info!(route, ms, "a slow handler was caught on its event loop");
+            }
             if let Some(pipe) = lent.inflow {
                 // The handler is over; a reader that was carried elsewhere must not wait.
                 pipe.fail(status::BAD_REQUEST, "the request was answered already");

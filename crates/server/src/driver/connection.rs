@@ -76,6 +76,8 @@ pub(crate) struct Conn {
 pub(super) struct Lent {
     pub(super) route: RouteId,
     pub(super) ticket: Option<Ticket>,
+    /// Its handler held the loop for too long.
+    pub(super) stolen: bool,
     /// It waits for room in the queue.
     pub(super) held_back: bool,
     pub(super) inflow: Option<Arc<InPipe>>,

@@ -6,7 +6,7 @@ use stepwell_proto::http1::Timeout;
 use stepwell_reactor::{Resume, Token};
 
 use super::connection::{Conn, Outflow, Phase, Source};
-use super::{HttpDriver, Io, time};
+use super::{BUDGET, HttpDriver, Io, time};
 use crate::counts::Counts;
 use crate::exchange::Work;
 use crate::link::{Address, Letter};
@@ -95,6 +95,15 @@ impl HttpDriver {
 
     /// The connection is gone in both directions.
     pub(super) fn gone(&mut self, io: &mut Io, token: Token) -> Resume {
+        if let Some(connection) = io.connections.get_mut(token) {
+            if connection.state.phase == Phase::Linger {
+                // Input that is left unread would turn the close into a reset, which can destroy
+                // an answer that the client has not read yet.
+                self.budget = BUDGET;
+                connection.state.readable = true;
+                self.discard(connection);
+            }
+        }
         self.drop_connection(io, token);
         Resume::Nothing
     }
@@ -272,22 +281,30 @@ impl HttpDriver {
         Resume::Advance(token)
     }
 
-    /// A handler runs for longer than its route allows.
+    /// A request takes longer than its route allows, in the queue or in its handler.
     fn abandon_handler(&mut self, io: &mut Io, token: Token) -> Resume {
         Counts::one(&self.counts.handler_timeouts);
         self.begin_turn(io, token);
-        if let Some(connection) = io.connections.get_mut(token) {
-            let conn = &mut connection.state;
-            if let Some(lent) = &conn.lent {
-                let class = self.site.class(lent.route).name();
-                tracing::warn!(
-                    route = class,
-                    "a handler ran into its timeout: answered 503"
-                );
-            }
-            self.hub.note_gone(conn.address(token));
-            conn.http.close_after_response();
-            self.answer_busy(conn);
+        let Some(connection) = io.connections.get_mut(token) else {
+            return Resume::Nothing;
+        };
+        let conn = &mut connection.state;
+        let address = conn.address(token);
+        let (route, waits, ticket) = match &conn.lent {
+            Some(lent) => (lent.route, lent.waits(), lent.ticket),
+            None => return Resume::Nothing,
+        };
+        let route = self.site.class(route).name();
+        tracing::warn!(
+            route,
+            "a request ran into the timeout of its route: answered 503"
+        );
+        conn.http.close_after_response();
+        self.answer_busy(conn);
+        match waits.then(|| self.withdraw(address, ticket)).flatten() {
+            Some(work) => self.drop_work(work),
+            // A thread is at it: it can find out that nobody waits any more.
+            None => self.hub.note_gone(address),
         }
         Resume::Advance(token)
     }

@@ -32,6 +32,11 @@ pub(crate) type Io = stepwell_reactor::Io<HttpDriver>;
 
 /// Bytes read at once.
 const INPUT: usize = 64 * 1024;
+/// A turn's output that has grown to this is written before the turn goes on.
+const CORK: usize = 64 * 1024;
+/// How much one connection may do before others get their turn: a request or a read each count
+/// one.
+const BUDGET: u32 = 128;
 /// Recycled requests that a loop keeps.
 const SPARES: usize = 64;
 
@@ -68,6 +73,8 @@ pub(crate) struct HttpDriver {
     /// Whose input lies in `input`, and whose output in `out`.
     turn: Option<Token>,
     out: Vec<u8>,
+    /// What is left of the turn.
+    budget: u32,
     /// An empty buffer to be exchanged with a full one of a pipe.
     draw: Vec<u8>,
     /// Exchanges travel boxed, so they are kept boxed.
@@ -106,6 +113,7 @@ impl HttpDriver {
             },
             turn: None,
             out: Vec::with_capacity(4096),
+            budget: 0,
             draw: Vec::new(),
             spares: Vec::new(),
             current: None,
@@ -215,7 +223,12 @@ impl Driver for HttpDriver {
             let conn = &mut connection.state;
             let goes_on = match conn.phase {
                 _ if conn.dead => false,
-                Phase::Receive if conn.pending.is_some() => false,
+                Phase::Receive if conn.pending.is_some() || self.out.len() >= CORK => {
+                    // No new request before the client has taken the answers to earlier ones.
+                    self.flush(connection);
+                    !connection.state.dead && connection.state.pending.is_none()
+                }
+                Phase::Receive if self.budget == 0 => false,
                 Phase::Receive => match self.receive(connection, token) {
                     receive::Step::Job(work) => return Some(work),
                     receive::Step::Again => true,
@@ -251,14 +264,10 @@ impl Driver for HttpDriver {
 
     fn detach(&mut self, io: &mut Io, token: Token, why: Detach) {
         let route = self.current.take();
-        if let (Some(route), Detach::Stolen) = (route, why) {
-            let class = self.site.class(route).name();
-            tracing::info!(route = class, "a slow handler lost its event loop");
-        }
         if let Some(connection) = io.connections.get_mut(token) {
             let conn = &mut connection.state;
             if let Some(route) = route {
-                self.lend(conn, route);
+                self.lend(conn, route, why == Detach::Stolen);
             }
             self.offered = (why == Detach::Lent).then(|| conn.address(token));
         }
@@ -341,6 +350,7 @@ impl HttpDriver {
     fn begin_turn(&mut self, io: &mut Io, token: Token) -> Option<()> {
         let conn = &mut io.connections.get_mut(token)?.state;
         self.turn = Some(token);
+        self.budget = BUDGET;
         self.input.clear();
         if !conn.rest.is_empty() {
             if self.input.buffer.len() < conn.rest.len() {

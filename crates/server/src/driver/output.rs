@@ -7,14 +7,12 @@ use stepwell_proto::http1::{BodyLength, BodyMode};
 use stepwell_reactor::{Connection, Token, sys};
 
 use super::connection::{Conn, Phase, Source};
-use super::{HttpDriver, Io, time};
+use super::{CORK, HttpDriver, Io};
 use crate::exchange::{WarmTask, Work};
 use crate::pipe::Drawn;
 
 /// How much of a file is sent, or fetched into memory, at once.
 const WINDOW: u64 = 256 * 1024;
-/// A turn's output that has grown to this is written before the turn ends.
-const CORK: usize = 64 * 1024;
 
 impl HttpDriver {
     /// Hands the turn's output to the kernel, as far as it takes it.
@@ -100,6 +98,9 @@ impl HttpDriver {
         }
         let deadline = connection.state.deadline(&self.site);
         io.set_deadline(token, deadline);
+        if self.budget == 0 {
+            io.revisit(token);
+        }
     }
 
     /// Goes on with the body of an answer. Answers whether the connection has something else to
@@ -311,7 +312,6 @@ impl HttpDriver {
             _ => self.out.extend_from_slice(b":\n\n"),
         }
         conn.since = self.now;
-        let _ = time(self.now);
     }
 }
 

@@ -6,7 +6,7 @@ use stepwell_proto::http1::{BodyKind, Eof, Error, Event};
 use stepwell_proto::{Method, RequestHead, Time};
 use stepwell_reactor::{Connection, Token};
 
-use super::connection::{Conn, Lent, Phase};
+use super::connection::{Conn, Phase};
 use super::{HttpDriver, time};
 use crate::counts::Counts;
 use crate::exchange::Work;
@@ -103,7 +103,8 @@ impl HttpDriver {
     /// Reads into the empty input buffer, unless there is nothing to be read.
     fn fill(&mut self, connection: &mut Connection<Conn>) -> Fill {
         let conn = &mut connection.state;
-        while conn.readable {
+        while conn.readable && self.budget > 0 {
+            self.budget -= 1;
             match connection.socket.read(&mut self.input.buffer) {
                 Ok(0) => {
                     conn.eof = true;
@@ -176,6 +177,7 @@ impl HttpDriver {
         };
         conn.phase = Phase::Handle;
         conn.since = self.now;
+        self.budget = self.budget.saturating_sub(1);
         self.current = Some(exchange.route);
         Step::Job(Work::Exchange(exchange))
     }
@@ -325,10 +327,10 @@ impl HttpDriver {
     }
 
     /// A request whose handler is to be found again by its route.
-    pub(super) fn lend(&self, conn: &mut Conn, route: RouteId) {
-        conn.lent
-            .get_or_insert_with(|| Box::new(Lent::default()))
-            .route = route;
+    pub(super) fn lend(&self, conn: &mut Conn, route: RouteId, stolen: bool) {
+        let lent = conn.lent.get_or_insert_default();
+        lent.route = route;
+        lent.stolen |= stolen;
     }
 }
 

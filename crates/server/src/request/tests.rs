@@ -186,7 +186,7 @@ fn thread_state_is_found_by_type() {
     *req.thread_state.get_mut() = Some(Box::new(7_u32));
     *req.thread_state::<u32>() += 1;
     assert_eq!(*req.thread_state::<u32>(), 8);
-    let other = std::panic::AssertUnwindSafe(|| *req.thread_state::<String>() == "");
+    let other = std::panic::AssertUnwindSafe(|| req.thread_state::<String>().is_empty());
     assert!(std::panic::catch_unwind(other).is_err());
 }
 

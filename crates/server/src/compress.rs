@@ -67,8 +67,7 @@ pub(crate) fn apply_wish(wish: Wish, mut response: Response) -> Response {
         coding,
         refuses_plain,
     } = wish.accepted;
-    let small = response.body.length().is_some_and(|length| length < LEAST);
-    let worth = !small && is_compressible(response.content_type.as_deref().unwrap_or_default());
+    let worth = is_worth_it(&response);
     if worth {
         add_vary(&mut response);
     }
@@ -79,6 +78,17 @@ pub(crate) fn apply_wish(wish: Wish, mut response: Response) -> Response {
         }
         _ => response,
     }
+}
+
+/// Whether another client might get this response encoded.
+pub(crate) fn may_vary(response: &Response) -> bool {
+    may_encode(response) && is_worth_it(response)
+}
+
+/// Whether the body is long enough and of a type to become notably smaller.
+fn is_worth_it(response: &Response) -> bool {
+    let small = response.body.length().is_some_and(|length| length < LEAST);
+    !small && is_compressible(response.content_type.as_deref().unwrap_or_default())
 }
 
 /// Whether this response may be changed at all.
@@ -124,7 +134,7 @@ fn is_compressible(content_type: &str) -> bool {
         )
 }
 
-fn add_vary(response: &mut Response) {
+pub(crate) fn add_vary(response: &mut Response) {
     let varies = response.headers().any(|(name, value)| {
         name.eq_ignore_ascii_case("vary")
             && (lists_token(value, "accept-encoding") || lists_token(value, "*"))

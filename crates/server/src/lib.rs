@@ -26,6 +26,7 @@
 mod body;
 mod bytes;
 mod compress;
+mod conditional;
 mod cookie;
 mod counts;
 mod driver;

@@ -101,7 +101,8 @@ impl Response {
         Self::with_body(OCTETS, bytes.into())
     }
 
-    /// A whole file, with the content type of its name, `Last-Modified` and `ETag`.
+    /// A whole file, with the content type of its name, `Last-Modified` and `ETag`. As with any
+    /// response that has one of these, a client whose copy is still good gets 304 instead.
     ///
     /// A path that doesn't exist or isn't a file gives 404, one that may not be read 403, anything
     /// else a logged 500. The path is opened as it is given: to serve files that a client names,

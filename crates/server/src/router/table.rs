@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use stepwell_proto::{Method, RequestHead};
 
+use crate::conditional;
 use crate::request::Request;
 use crate::request::params::Params;
 use crate::request::path::DecodedPath;
@@ -262,10 +263,9 @@ impl App {
         }
         .run(req);
         if response.is_faulty() {
-            self.settle(id, response)
-        } else {
-            response
+            return self.settle(id, response);
         }
+        conditional::apply(req, response)
     }
 
     /// Logs what the log must hear of a response, and replaces it if it must not be sent. For

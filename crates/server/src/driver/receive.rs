@@ -53,14 +53,16 @@ impl HttpDriver {
             .buffer
             .get(self.input.start..self.input.end)
             .unwrap_or_default();
-        let event = conn.http.poll(now, &mut input, &mut exchange.request.head);
+        // Until the machine has nothing to say: the end of a body comes after its last byte, also
+        // when no further byte does.
+        let event = loop {
+            match conn.http.poll(now, &mut input, &mut exchange.request.head) {
+                Ok(Event::Body(data)) => exchange.request.body.buffer().extend_from_slice(data),
+                event => break event,
+            }
+        };
         self.input.start = self.input.end - input.len();
         match event {
-            Ok(Event::Body(data)) => {
-                exchange.request.body.buffer().extend_from_slice(data);
-                conn.exchange = Some(exchange);
-                Step::Again
-            }
             Ok(Event::NeedMore) => {
                 conn.exchange = Some(exchange);
                 if conn.http.expects_continue_now() {
@@ -86,7 +88,7 @@ impl HttpDriver {
                 self.dispatch(conn)
             }
             // The machine pauses only while an answer is due, which is another phase.
-            Ok(Event::Paused | Event::Closed) => {
+            Ok(Event::Body(_) | Event::Paused | Event::Closed) => {
                 self.recycle(exchange);
                 self.input.clear();
                 conn.phase = Phase::Linger;
@@ -235,13 +237,14 @@ impl HttpDriver {
             .unwrap_or_default();
         let (mut input, _) = all.split_at(all.len().min(pipe.room()));
         let offered = input.len();
-        let event = conn.http.poll(now, &mut input, trailers);
+        let event = loop {
+            match conn.http.poll(now, &mut input, trailers) {
+                Ok(Event::Body(data)) => pipe.push(data),
+                event => break event,
+            }
+        };
         self.input.start += offered - input.len();
         match event {
-            Ok(Event::Body(data)) => {
-                pipe.push(data);
-                true
-            }
             Ok(Event::NeedMore) => true,
             Ok(Event::End) => {
                 conn.body_done = true;

@@ -35,11 +35,16 @@ impl RequestBody {
         self.stream = Some(RefCell::new(Some(reader)));
     }
 
+    #[inline]
     pub(crate) fn clear(&mut self) {
-        self.whole.clear();
-        self.whole.shrink_to(KEPT);
-        self.stream = None;
-        self.collected = OnceCell::new();
+        if !self.whole.is_empty() {
+            self.whole.clear();
+            self.whole.shrink_to(KEPT);
+        }
+        if self.stream.is_some() || self.collected.get().is_some() {
+            self.stream = None;
+            self.collected = OnceCell::new();
+        }
     }
 
     /// The body in one piece of at most `limit` bytes where it is a streamed one; a whole one has

@@ -67,9 +67,12 @@ impl Extensions {
             .map(|value| *value)
     }
 
+    #[inline]
     pub(crate) fn clear(&mut self) {
-        self.values.clear();
-        self.values.shrink_to(16);
+        if !self.values.is_empty() {
+            self.values.clear();
+            self.values.shrink_to(16);
+        }
     }
 }
 

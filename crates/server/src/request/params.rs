@@ -19,8 +19,11 @@ impl Params {
         Some((start as usize, end as usize))
     }
 
+    #[inline]
     pub(crate) fn clear(&mut self) {
-        self.ranges.clear();
-        self.ranges.shrink_to(16);
+        if !self.ranges.is_empty() {
+            self.ranges.clear();
+            self.ranges.shrink_to(16);
+        }
     }
 }

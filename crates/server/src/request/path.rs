@@ -100,16 +100,25 @@ impl DecodedPath {
     }
 
     /// Forgets the path; keeps a buffer of ordinary size.
+    #[inline]
     pub(crate) fn clear(&mut self) {
-        self.text.clear();
-        self.text.shrink_to(4096);
-        self.form = Form::Raw;
+        if self.form == Form::Rewritten {
+            self.text.clear();
+            self.text.shrink_to(4096);
+            self.form = Form::Raw;
+        }
+    }
+
+    /// Says that the raw path is known to be canonical.
+    #[inline]
+    pub(crate) fn set_plain(&mut self) {
+        self.clear();
     }
 }
 
 /// Whether the path is canonical as it stands: no escapes, no backslash, no segment that is empty
 /// or starts with a dot (some of those are harmless, and then cost a copy).
-fn is_plain(raw: &[u8]) -> bool {
+pub(crate) fn is_plain(raw: &[u8]) -> bool {
     if raw.first() != Some(&b'/') {
         return false;
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use stepwell_proto::syntax;
 
 use crate::error::Error;
+use crate::request::path::is_plain;
 use crate::response::Response;
 use crate::router::middleware::Layer;
 use crate::router::pattern::Pattern;
@@ -211,6 +212,12 @@ impl Builder {
         self.fallbacks
             .sort_by_key(|fallback| std::cmp::Reverse(fallback.prefix.len()));
         Ok(Table {
+            plain: self
+                .exact
+                .iter()
+                .filter(|(path, _)| is_plain(path.as_bytes()))
+                .map(|(path, &node)| (path.as_bytes().into(), node))
+                .collect(),
             exact: self
                 .exact
                 .into_iter()

@@ -38,6 +38,8 @@ pub struct App {
 
 /// Everything that requests are matched with. Immutable.
 pub(crate) struct Table {
+    /// Exact paths that stand in requests as they are written here: found without decoding.
+    pub(super) plain: HashMap<Box<[u8]>, u32, BuildHasherDefault<PathHasher>>,
     pub(super) exact: HashMap<Box<str>, u32, BuildHasherDefault<PathHasher>>,
     pub(super) patterns: matchit::Router<u32>,
     pub(super) nodes: Vec<Node>,
@@ -158,7 +160,21 @@ impl Fallback {
 
 impl Table {
     /// The route of a request. Sets the path and the parameters.
+    #[inline]
     fn select(&self, head: &RequestHead, path: &mut DecodedPath, params: &mut Params) -> u32 {
+        if let Some(&node) = self.plain.get(head.path()) {
+            if let Some(node) = self.nodes.get(node as usize) {
+                let id = node.route(head);
+                if id != node.refused {
+                    path.set_plain();
+                    return id;
+                }
+            }
+        }
+        self.search(head, path, params)
+    }
+
+    fn search(&self, head: &RequestHead, path: &mut DecodedPath, params: &mut Params) -> u32 {
         if path.prepare(head.path()).is_err() {
             return self.without_path(head);
         }
@@ -324,6 +340,11 @@ impl Hasher for PathHasher {
         let rest = chunks.remainder();
         word[..rest.len()].copy_from_slice(rest); // a remainder is shorter than 8
         self.mix(u64::from_le_bytes(word) ^ (bytes.len() as u64) << 56);
+    }
+
+    #[inline]
+    fn write_usize(&mut self, _: usize) {
+        // The length prefix of bytes; it is mixed in above.
     }
 
     #[inline]

@@ -2,6 +2,8 @@
 
 from html import escape
 
+from workloads import VARIANTS
+
 WIDTH, MARGIN, GAP = 960, 24, 32
 PANEL = (WIDTH - 2 * MARGIN - GAP) // 2
 ROW, TITLE, LABEL, VALUE = 22, 46, 128, 64
@@ -95,6 +97,6 @@ class Panel:
 
 def kind(server):
     """The class of a server's bar."""
-    if server in ("inline", "pool"):
+    if server in VARIANTS:
         return "variant"
     return {"stepwell": "ours", "floor": "floor"}.get(server, "bar")

@@ -7,9 +7,10 @@ import chart
 import goals
 import measure
 from servers import OUT
+from workloads import VARIANTS
 
 RANK = {"cpu": "server_cpu_us", "rate": "rate", "p99": "p99"}
-OURS = ("floor", "stepwell", "inline", "pool")
+OURS = ("floor", "stepwell", *VARIANTS)
 
 
 def print_workload(workload, rounds, noise, labels):

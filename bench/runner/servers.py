@@ -199,6 +199,7 @@ def all_servers():
         Server("stepwell", "Stepwell", stepwell, FULL),
         Server("inline", "Stepwell, inlined", inline, CANNED),
         Server("pool", "Stepwell, pool only", pool, FULL),
+        Server("reactor", "reactor, no protocol", rust("bench-reactor"), CANNED),
         Server("hyper", "hyper", rust("peer-hyper"), FULL, locked("hyper")),
         Server("actix", "actix-web", rust("peer-actix"), FULL, locked("actix-web")),
         Server("nginx", "nginx", nginx, STATIC, printed("nginx", "-v")),

@@ -15,7 +15,7 @@ class Workload:
     measure: str = "cpu"
     # These servers only; empty: all that answer the path.
     servers: tuple = ()
-    # Variants of Stepwell are no peers: they take part only where they are asked for.
+    # Of VARIANTS these take part, elsewhere none.
     variants: tuple = ()
     # Workloads of one group take turns within a round, so that they can be compared.
     group: str = ""
@@ -23,7 +23,11 @@ class Workload:
     warmup: float = 0.0
 
 
+# Variants of Stepwell: no peers.
+VARIANTS = ("inline", "pool", "reactor")
+
 CONNECTIONS_100 = ("--connections", "100")
+PIPELINED = ("--connections", "50", "--pipeline", "16")
 TWO_ROUTES = ("--path", "/", "--path", "/slow?ms=20", "--share", "5")
 MIXED = {"measure": "p99", "variants": ("pool",), "group": "mixed", "warmup": 0.5}
 
@@ -34,7 +38,7 @@ WORKLOADS = [
         "pipelined",
         "hello, pipelined ×16, 50 connections",
         "hello",
-        ("--connections", "50", "--pipeline", "16"),
+        PIPELINED,
     ),
     Workload("json", "JSON record, 100 connections", "json", (*CONNECTIONS_100, "--path", "/json")),
     Workload(
@@ -43,7 +47,15 @@ WORKLOADS = [
         "hello",
         CONNECTIONS_100,
         servers=("floor", "stepwell"),
-        variants=("inline", "pool"),
+        variants=VARIANTS,
+    ),
+    Workload(
+        "handoff16",
+        "the same, pipelined ×16, 50 connections",
+        "hello",
+        PIPELINED,
+        servers=("floor", "stepwell"),
+        variants=VARIANTS,
     ),
     Workload(
         "sleep",
@@ -71,8 +83,6 @@ WORKLOADS = [
     ),
 ]
 
-VARIANTS = ("inline", "pool")
-
 
 def takes_part(workload, server):
     if workload.path not in server.paths:
@@ -93,5 +103,5 @@ def groups(workloads):
 def memory(millions):
     """So many pipelined requests at one go; a server that is too slow is stopped after a while."""
     count = str(int(millions * 1_000_000))
-    load = ("--connections", "50", "--pipeline", "16", "--requests", count)
+    load = (*PIPELINED, "--requests", count)
     return Workload("memory", "memory", "hello", load)

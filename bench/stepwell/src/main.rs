@@ -9,9 +9,6 @@ use std::thread::sleep;
 use std::time::Duration;
 use stepwell::{HandOff, Response, Router, Server};
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn router() -> Router {
     let office = Office::sample();
     let count = AtomicU64::new(0);

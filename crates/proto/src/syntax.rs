@@ -243,7 +243,14 @@ fn scan(
     }
     match block(bytes, at) {
         // The zeros behind the end stop it too.
-        Some((low, high)) => (at + lowest(marks(low), marks(high))).min(bytes.len()),
+        Some((low, high)) => {
+            // Short things end in the first half: spare them the second.
+            let found = match marks(low) {
+                0 => lowest(0, marks(high)),
+                first => lowest(first, 0),
+            };
+            (at + found).min(bytes.len())
+        }
         None => {
             let rest = bytes.get(at..).unwrap_or(&[]);
             at + rest.iter().position(|&b| stops(b)).unwrap_or(rest.len())

@@ -195,19 +195,33 @@ fn usual_request_line(layout: &mut Layout, bytes: &[u8]) -> Option<usize> {
         end = syntax::find_target_end(bytes, path_end + 1);
         layout.query = Some(Span::new(path_end + 1, end));
     }
-    layout.version = match bytes.get(end..)?.first_chunk::<{ VERSION_LINE + 1 }>()? {
-        b" HTTP/1.1\r\n" => Version::Http11,
-        b" HTTP/1.0\r\n" => Version::Http10,
-        _ => {
-            layout.query = None;
-            return None;
-        }
+    let Some(version) = usual_version(bytes, end) else {
+        layout.query = None;
+        return None;
     };
+    layout.version = version;
     layout.method = method;
     layout.method_name = Span::new(0, start - 1);
     layout.target = Span::new(start, end);
     layout.path = Span::new(start, path_end);
     Some(end + VERSION_LINE + 1)
+}
+
+/// Which version the line ends in, space and line end included; two overlapping words of it.
+#[inline]
+fn usual_version(bytes: &[u8], at: usize) -> Option<Version> {
+    const FIRST: u64 = u64::from_le_bytes(*b" HTTP/1.");
+    const LAST_11: u64 = u64::from_le_bytes(*b"TP/1.1\r\n");
+    const LAST_10: u64 = u64::from_le_bytes(*b"TP/1.0\r\n");
+    let line = bytes.get(at..)?.first_chunk::<{ VERSION_LINE + 1 }>()?;
+    if u64::from_le_bytes(*line.first_chunk()?) != FIRST {
+        return None;
+    }
+    match u64::from_le_bytes(*line.last_chunk()?) {
+        LAST_11 => Some(Version::Http11),
+        LAST_10 => Some(Version::Http10),
+        _ => None,
+    }
 }
 
 /// With the space behind them; `CONNECT` has no path and `TRACE` no users.
@@ -453,12 +467,20 @@ fn is_confusable(name: &[u8]) -> bool {
 
 /// Without blanks and tabs around the value.
 #[inline]
-fn trim(bytes: &[u8], mut start: usize, mut end: usize) -> Span {
-    while start < end && matches!(bytes[start], b' ' | b'\t') {
-        start += 1;
+fn trim(bytes: &[u8], start: usize, end: usize) -> Span {
+    let value = bytes.get(start..end).unwrap_or(&[]);
+    // Nearly always there is one blank in front and none behind.
+    match value {
+        [b' ', rest @ ..] if !matches!(rest, [b' ' | b'\t', ..] | [.., b' ' | b'\t']) => {
+            Span::new(start + 1, end)
+        }
+        _ => trim_all(value, start),
     }
-    while start < end && matches!(bytes[end - 1], b' ' | b'\t') {
-        end -= 1;
-    }
-    Span::new(start, end)
+}
+
+fn trim_all(value: &[u8], start: usize) -> Span {
+    let blank = |b: &&u8| matches!(**b, b' ' | b'\t');
+    let before = value.iter().take_while(blank).count();
+    let behind = value[before..].iter().rev().take_while(blank).count();
+    Span::new(start + before, start + value.len() - behind)
 }

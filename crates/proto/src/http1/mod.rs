@@ -10,6 +10,7 @@ mod encode;
 mod error;
 mod framing;
 mod parse;
+mod recent;
 mod reply;
 mod state;
 mod target;
@@ -21,6 +22,7 @@ pub use encode::{AsField, ResponseHead};
 pub use error::{Error, ErrorKind, Fault};
 pub(crate) use parse::ParseState;
 
+pub use recent::RecentHeads;
 pub use reply::{BodyLength, BodyMode};
 
 /// Reads one request head from the front of `bytes` into `head`, which is cleared first; gives its

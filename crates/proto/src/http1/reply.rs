@@ -2,6 +2,7 @@
 
 use super::connection::ServerConnection;
 use super::encode::{self, AsField, Connection, Length, ResponseHead};
+use super::recent::RecentHeads;
 use super::state::{Recv, Send};
 use crate::time::Time;
 
@@ -91,6 +92,30 @@ impl ServerConnection {
         if content == Content::Any && !self.head_request {
             out.extend_from_slice(body);
         }
+        self.answered(now);
+    }
+
+    /// As [`respond`](Self::respond), with a head that was sent before if there is one.
+    #[inline]
+    pub fn respond_again<F: AsField>(
+        &mut self,
+        now: Time,
+        head: &ResponseHead<'_, F>,
+        body: &[u8],
+        recent: &mut RecentHeads,
+        out: &mut Vec<u8>,
+    ) {
+        let usual = self.send == Send::Due
+            && self.recv == Recv::Paused
+            && !self.head_request
+            && self.connection() == Connection::Default
+            && content(head.status) == (head.status, Content::Any);
+        if !usual {
+            return self.respond(now, head, body, out);
+        }
+        out.reserve(256 + body.len());
+        recent.append(head, body.len(), out);
+        out.extend_from_slice(body);
         self.answered(now);
     }
 

@@ -96,8 +96,9 @@ impl HttpDriver {
             content_type: response.content_type.as_deref(),
             fields: &response.fields,
         };
+        let (now, recent) = (time(self.now), &mut self.recent);
         conn.http
-            .respond(time(self.now), &head, body, &mut self.out);
+            .respond_again(now, &head, body, recent, &mut self.out);
         self.count(response.status);
         self.answered(conn);
     }

@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use stepwell_proto::Time;
 use stepwell_proto::date::HttpDate;
+use stepwell_proto::http1::RecentHeads;
 use stepwell_reactor::crew::{CostClass, Detach, Pool, Ticket};
 use stepwell_reactor::{Driver, Event, LoopHandle, Peer, Resume, Token, sys};
 
@@ -69,6 +70,7 @@ pub(crate) struct HttpDriver {
     pool: Arc<Pool<Work>>,
     counts: Arc<Counts>,
     date: HttpDate,
+    recent: RecentHeads,
     input: Input,
     /// Whose input lies in `input`, and whose output in `out`.
     turn: Option<Token>,
@@ -106,6 +108,7 @@ impl HttpDriver {
             pool,
             counts,
             date: HttpDate::new(sys::unix_seconds()),
+            recent: RecentHeads::new(),
             input: Input {
                 buffer: vec![0; INPUT].into_boxed_slice(),
                 start: 0,

@@ -296,11 +296,23 @@ pub(crate) fn find_target_end(bytes: &[u8], at: usize) -> usize {
 /// The same, but `?` and `%` stop it too: what lies before is a path without escapes.
 #[inline]
 pub(crate) fn find_plain_path_end(bytes: &[u8], at: usize) -> usize {
+    const fn marks(w: u64) -> u64 {
+        target_marks(w) | equal(w, b'?') | equal(w, b'%')
+    }
+    // Many paths are short: look at one word before any block.
+    let mut from = at;
+    if let Some(word) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
+        let found = marks(u64::from_le_bytes(*word));
+        if found != 0 {
+            return at + lowest(found, 0);
+        }
+        from += 8;
+    }
     scan(
         bytes,
-        at,
+        from,
         |b| stops_target(b) | (b == b'?') | (b == b'%'),
-        |w| target_marks(w) | equal(w, b'?') | equal(w, b'%'),
+        marks,
     )
 }
 

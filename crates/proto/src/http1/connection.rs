@@ -29,6 +29,37 @@ use std::sync::Arc;
 /// On an [`Error`] nothing more is read; answer with its status if
 /// [`awaits_response`](Self::awaits_response), then go to step 4. Calls that do not fit the state
 /// write nothing and change nothing.
+///
+/// ```
+/// use std::sync::Arc;
+/// use stepwell_proto::http1::{BodyKind, Event, ResponseHead, ServerConnection};
+/// use stepwell_proto::{Field, Limits, RequestHead, Time, date::HttpDate};
+///
+/// let now = Time::from_millis(0);
+/// let mut conn = ServerConnection::new(now, Arc::new(Limits::default()));
+/// let mut head = RequestHead::new();
+/// let mut input: &[u8] = b"GET /a?b=c HTTP/1.1\r\nHost: example.com\r\n\r\nGET /next";
+/// assert_eq!(conn.poll(now, &mut input, &mut head), Ok(Event::Head(BodyKind::None)));
+/// assert_eq!((head.path(), head.query()), (&b"/a"[..], Some(&b"b=c"[..])));
+/// assert_eq!(head.known(Field::Host), Some(&b"example.com"[..]));
+///
+/// let mut out = Vec::new();
+/// let response = ResponseHead {
+///     status: 200,
+///     date: HttpDate::new(784_111_777).as_bytes(),
+///     content_type: Some("text/plain"),
+///     fields: &[("Server", "stepwell")],
+/// };
+/// conn.respond(now, &response, b"Hello", &mut out);
+/// assert_eq!(
+///     String::from_utf8_lossy(&out),
+///     "HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nContent-Type: text/plain\r\n\
+///      Server: stepwell\r\nContent-Length: 5\r\n\r\nHello"
+/// );
+/// assert_eq!(input, b"GET /next", "until the answer is out, nothing else is read");
+/// assert_eq!(conn.poll(now, &mut input, &mut head), Ok(Event::NeedMore));
+/// assert!(input.is_empty(), "a partial head is kept in the head's own buffer");
+/// ```
 #[derive(Debug)]
 pub struct ServerConnection {
     pub(super) limits: Arc<Limits>,

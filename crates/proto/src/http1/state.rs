@@ -27,7 +27,8 @@
 //!
 //! `respond` and `finish_response` are "answer finished". A request that is refused goes to
 //! `Closed` and `Due`: its answer is written, then nothing more is read. The connection is
-//! finished when `Recv` is `Closed` and `Send` is `Idle`.
+//! finished when `Recv` is `Closed` and `Send` is `Idle`. An error after the answer (in a body that
+//! is being dropped) goes to `Closed` without a word; so does everything that ends `Idle` early.
 
 /// What the next received byte is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -44,9 +44,20 @@ impl<L: Loop> Crew<L> {
     pub(super) fn lead(
         self: &Arc<Self>,
         index: usize,
-        mut held: Box<Parked<L>>,
+        held: Box<Parked<L>>,
         context: &mut Context,
     ) {
+        // Handlers have a fence of their own. What unwinds to here is a mistake of the loop's
+        // driver and has taken the loop with it; the crew must not wait for its end.
+        let led = catch_unwind(AssertUnwindSafe(|| self.lead_on(index, held, context)));
+        if led.is_err() {
+            tracing::error!(index, "an event loop panicked and is gone");
+            self.pool.loop_ended();
+            self.watch.stir();
+        }
+    }
+
+    fn lead_on(self: &Arc<Self>, index: usize, mut held: Box<Parked<L>>, context: &mut Context) {
         loop {
             match held.inner.next() {
                 Turn::Job(mut job) => match self.config.mode {

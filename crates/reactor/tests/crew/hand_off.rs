@@ -211,3 +211,15 @@ fn panics_are_fenced_in_place_and_in_the_pool() {
     assert_eq!(stage.crew.hand_off_stats().panics, 3);
     stage.stop();
 }
+
+/// Not a handler, the loop itself: a mistake of its driver. The others must not suffer.
+#[test]
+fn a_loop_that_panics_is_gone_and_the_others_go_on() {
+    let stage = Stage::new(CrewConfig::default(), 2);
+    stage.loops[0].break_down();
+    for class in [loop_class("in place"), pool_class("pool")] {
+        let id = stage.loops[1].give(&class, |_| ());
+        stage.loops[1].wait_for_answer(id);
+    }
+    stage.stop();
+}

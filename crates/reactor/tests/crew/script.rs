@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::collections::{HashMap, VecDeque};
+use std::panic::resume_unwind;
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
@@ -151,6 +152,7 @@ enum Order {
     Answer(Task),
     Cancel(u64),
     Relieved,
+    Break,
     Stop,
 }
 
@@ -214,6 +216,11 @@ impl Script {
 
     pub(crate) fn stop(&self) {
         self.order(Order::Stop);
+    }
+
+    /// Lets the loop itself panic.
+    pub(crate) fn break_down(&self) {
+        self.order(Order::Break);
     }
 
     /// Waits until something has happened to a job.
@@ -315,6 +322,7 @@ impl Loop for ScriptedLoop {
                     }
                 }
                 Order::Relieved => self.may_offer = true,
+                Order::Break => resume_unwind(Box::new("a broken driver")),
                 Order::Stop => return Turn::Stopped,
             }
         }

@@ -44,9 +44,10 @@ use std::sync::Arc;
 /// assert_eq!(head.known(Field::Host), Some(&b"example.com"[..]));
 ///
 /// let mut out = Vec::new();
+/// let date = HttpDate::new(784_111_777);
 /// let response = ResponseHead {
 ///     status: 200,
-///     date: HttpDate::new(784_111_777).as_bytes(),
+///     date: date.as_bytes(),
 ///     content_type: Some("text/plain"),
 ///     fields: &[("Server", "stepwell")],
 /// };

@@ -18,89 +18,43 @@ fn is_small() {
     );
 }
 
+const TEXT: Option<&str> = Some("text/plain; charset=utf-8");
+const OCTETS: Option<&str> = Some("application/octet-stream");
+
+#[track_caller]
+fn becomes(value: impl IntoResponse, status: u16, kind: Option<&str>, body: &str) {
+    let response = value.into_response();
+    assert_eq!(response.status_code(), status);
+    assert_eq!(response.get("Content-Type"), kind);
+    assert_eq!(response.body_bytes(), Some(body.as_bytes()));
+}
+
 #[test]
 fn anything_reasonable_is_a_response() {
-    let shared: Arc<str> = Arc::from("shared");
-    for (response, status, kind, body) in [
-        (
-            "a".into_response(),
-            200,
-            Some("text/plain; charset=utf-8"),
-            "a",
-        ),
-        (
-            String::from("b").into_response(),
-            200,
-            Some("text/plain; charset=utf-8"),
-            "b",
-        ),
-        (
-            vec![b'c'].into_response(),
-            200,
-            Some("application/octet-stream"),
-            "c",
-        ),
-        (
-            (&b"d"[..]).into_response(),
-            200,
-            Some("application/octet-stream"),
-            "d",
-        ),
-        (
-            Bytes::from(shared).into_response(),
-            200,
-            Some("application/octet-stream"),
-            "shared",
-        ),
-        (
-            Json([1]).into_response(),
-            200,
-            Some("application/json"),
-            "[1]",
-        ),
-        (().into_response(), 204, None, ""),
-        (201.into_response(), 201, None, ""),
-        (
-            404.into_response(),
-            404,
-            Some("text/plain; charset=utf-8"),
-            "404 Not Found\n",
-        ),
-        (
-            (418, "tea").into_response(),
-            418,
-            Some("text/plain; charset=utf-8"),
-            "tea",
-        ),
-        (
-            Some("x").into_response(),
-            200,
-            Some("text/plain; charset=utf-8"),
-            "x",
-        ),
-        (
-            None::<&str>.into_response(),
-            404,
-            Some("text/plain; charset=utf-8"),
-            "404 Not Found\n",
-        ),
-        (
-            Ok("y").into_response(),
-            200,
-            Some("text/plain; charset=utf-8"),
-            "y",
-        ),
-        (
-            Response::html("<p>").into_response(),
-            200,
-            Some("text/html; charset=utf-8"),
-            "<p>",
-        ),
-    ] {
-        assert_eq!(response.status_code(), status);
-        assert_eq!(response.get("Content-Type"), kind);
-        assert_eq!(response.body_bytes(), Some(body.as_bytes()));
-    }
+    becomes("a", 200, TEXT, "a");
+    becomes(String::from("b"), 200, TEXT, "b");
+    becomes(vec![b'c'], 200, OCTETS, "c");
+    becomes(&b"d"[..], 200, OCTETS, "d");
+    becomes(
+        Bytes::from(Arc::<str>::from("shared")),
+        200,
+        OCTETS,
+        "shared",
+    );
+    becomes(Json([1]), 200, Some("application/json"), "[1]");
+    becomes(
+        Response::html("<p>"),
+        200,
+        Some("text/html; charset=utf-8"),
+        "<p>",
+    );
+    becomes((), 204, None, "");
+    becomes(201, 201, None, "");
+    becomes(404, 404, TEXT, "404 Not Found\n");
+    becomes((418, "tea"), 418, TEXT, "tea");
+    becomes(Some("x"), 200, TEXT, "x");
+    becomes(None::<&str>, 404, TEXT, "404 Not Found\n");
+    becomes(Ok("y"), 200, TEXT, "y");
 }
 
 #[test]

@@ -6,7 +6,9 @@
 use libfuzzer_sys::fuzz_target;
 use std::sync::Arc;
 use std::time::Duration;
-use stepwell_proto::http1::{BodyLength, BodyMode, Eof, Event, ServerConnection, Timeout};
+use stepwell_proto::http1::{
+    BodyLength, BodyMode, Eof, Event, RecentHeads, ServerConnection, Timeout,
+};
 use stepwell_proto::{Limits, RequestHead, Time};
 
 #[path = "../../crates/proto/tests/support/mod.rs"]
@@ -71,6 +73,7 @@ struct Driver {
     answers: usize,
     refused: bool,
     mode: BodyMode,
+    recent: RecentHeads,
 }
 
 impl Driver {
@@ -87,6 +90,7 @@ impl Driver {
             answers: 0,
             refused: false,
             mode: BodyMode::None,
+            recent: RecentHeads::new(),
         }
     }
 

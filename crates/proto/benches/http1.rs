@@ -10,7 +10,7 @@
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;
-use stepwell_proto::http1::{Event, ResponseHead, ServerConnection, parse_head};
+use stepwell_proto::http1::{Event, RecentHeads, ResponseHead, ServerConnection, parse_head};
 use stepwell_proto::{Limits, RequestHead, Time};
 
 const SMALL: &[u8] = b"GET / HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n";
@@ -84,6 +84,30 @@ fn serve(name: &'static str, bytes: &'static [u8]) -> Case {
     })
 }
 
+fn serve_again(name: &'static str, bytes: &'static [u8]) -> Case {
+    let mut conn = ServerConnection::new(Time::ZERO, Arc::new(Limits::default()));
+    let mut head = RequestHead::new();
+    let mut recent = RecentHeads::new();
+    let mut out = Vec::with_capacity(4096);
+    case(name, move || {
+        let mut input = black_box(bytes);
+        let now = Time::from_millis(black_box(1000));
+        let event = conn.poll(now, &mut input, &mut head).unwrap();
+        assert!(matches!(event, Event::Head(_)));
+        black_box(&head);
+        let response = ResponseHead::<(&str, &str)> {
+            status: 200,
+            date: black_box(DATE),
+            content_type: Some(black_box("text/plain; charset=utf-8")),
+            fields: black_box(&[]),
+        };
+        out.clear();
+        let body = black_box(b"Hello, World!");
+        conn.respond_again(now, &response, body, &mut recent, &mut out);
+        black_box(&out);
+    })
+}
+
 fn main() {
     let mut cases = [
         httparse("head small, httparse", SMALL),
@@ -93,6 +117,7 @@ fn main() {
         httparse("head browser, httparse", BROWSER),
         ours("head browser, stepwell", BROWSER),
         serve("poll + respond small", SMALL),
+        serve_again("poll + respond_again small", SMALL),
         serve("poll + respond curl", CURL),
         serve("poll + respond browser", BROWSER),
     ];

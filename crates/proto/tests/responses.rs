@@ -3,7 +3,7 @@
 
 mod support;
 
-use stepwell_proto::http1::{BodyLength, BodyMode, Event, ResponseHead};
+use stepwell_proto::http1::{BodyLength, BodyMode, Event, RecentHeads, ResponseHead};
 use support::{DATE, Peer, response};
 
 /// A connection on which this request awaits its answer.
@@ -70,6 +70,33 @@ fn whole_answers() {
     assert_eq!(whole(GET, 304, "hello"), (None, vec![]));
     assert_eq!(whole(GET, 205, "hello"), (some("0"), vec![]));
     assert_eq!(whole(OLD, 200, "hello"), (some("5"), b"hello".to_vec()));
+}
+
+/// With a memory of recent heads, for every kind of request and status, twice over.
+#[test]
+fn answers_given_again_are_the_same() {
+    let mut recent = RecentHeads::new();
+    let expect = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n";
+    let closing = "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
+    for _ in 0..2 {
+        for request in [GET, HEAD, OLD, expect, closing] {
+            for status in [200, 204, 205, 304, 404, 99] {
+                for body in ["", "hello", "hello, world"] {
+                    let mut plain = asked(request);
+                    plain.respond(status, body);
+                    let mut again = asked(request);
+                    let head = response(status);
+                    let (now, body) = (again.now, body.as_bytes());
+                    again
+                        .conn
+                        .respond_again(now, &head, body, &mut recent, &mut again.out);
+                    assert_eq!(again.sent(), plain.sent());
+                    assert_eq!(again.conn.is_finished(), plain.conn.is_finished());
+                    assert_eq!(again.deadline(), plain.deadline());
+                }
+            }
+        }
+    }
 }
 
 #[test]

@@ -21,7 +21,9 @@ pub struct RecentHeads {
 struct Recent {
     status: u16,
     length: usize,
-    content_type: Option<String>,
+    /// `Content-Type`, if `typed`.
+    content_type: String,
+    typed: bool,
     /// The head as it was sent; empty for a place that is free.
     bytes: Vec<u8>,
     /// Where the 29 bytes of the date are.
@@ -32,7 +34,8 @@ impl Recent {
     fn is<F>(&self, head: &ResponseHead<'_, F>, length: usize) -> bool {
         self.length == length
             && self.status == head.status
-            && self.content_type.as_deref() == head.content_type
+            && self.typed == head.content_type.is_some()
+            && self.content_type == head.content_type.unwrap_or_default()
     }
 }
 
@@ -75,13 +78,16 @@ impl RecentHeads {
         let bytes = out.get(start..).unwrap_or_default();
         let date_at = bytes.windows(6).position(|six| six == b"Date: ");
         if let (true, true, Some(date_at)) = (head.fields.is_empty(), short, date_at) {
-            self.places[(length ^ usize::from(head.status)) % PLACES] = Recent {
-                status: head.status,
-                length,
-                content_type: head.content_type.map(str::to_owned),
-                bytes: bytes.to_vec(),
-                date_at: date_at + 6,
-            };
+            // Into the old buffers: bodies of ever new lengths must not cost an allocation each.
+            let place = &mut self.places[(length ^ usize::from(head.status)) % PLACES];
+            (place.status, place.length, place.date_at) = (head.status, length, date_at + 6);
+            place.typed = head.content_type.is_some();
+            place.content_type.clear();
+            place
+                .content_type
+                .push_str(head.content_type.unwrap_or_default());
+            place.bytes.clear();
+            place.bytes.extend_from_slice(bytes);
         }
     }
 }

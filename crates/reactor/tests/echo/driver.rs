@@ -12,6 +12,9 @@ use stepwell_reactor::{Driver, Event, Io, LoopHandle, Peer, Resume, Token};
 /// Output that waits to be taken; above it, no more requests are read from a connection.
 const HIGH_WATER: usize = 64 * 1024;
 
+/// Requests of one connection in a row, before the others get their turn.
+const TURN: usize = 16;
+
 /// One request on its way through a handler.
 pub(crate) struct Request {
     pub(crate) id: u64,
@@ -78,6 +81,8 @@ pub(crate) struct Link {
     busy: bool,
     ticket: Option<Ticket>,
     ended: bool,
+    /// Requests given out in this turn.
+    turn: usize,
 }
 
 pub(crate) struct Echo {
@@ -124,10 +129,11 @@ impl Echo {
     }
 
     fn next_line(&self, link: &mut Link) -> Option<String> {
-        if link.busy || link.output.len() > HIGH_WATER {
+        if link.busy || link.turn >= TURN || link.output.len() > HIGH_WATER {
             return None;
         }
         let end = link.input.iter().position(|byte| *byte == b'\n')?;
+        link.turn += 1;
         let line = link.input.drain(..=end).collect();
         Some(String::from_utf8(line).expect("clients send ASCII"))
     }
@@ -159,6 +165,7 @@ impl Driver for Echo {
             busy: false,
             ticket: None,
             ended: false,
+            turn: 0,
         }
     }
 
@@ -207,6 +214,7 @@ impl Driver for Echo {
             });
         }
         let link = &mut connection.state;
+        let cut_short = std::mem::take(&mut link.turn) >= TURN || link.output.len() > HIGH_WATER;
         while !link.output.is_empty() {
             match connection.socket.write(&link.output) {
                 Ok(count) => drop(link.output.drain(..count)),
@@ -217,7 +225,9 @@ impl Driver for Echo {
                 }
             }
         }
-        if !link.busy && (link.ended || self.stopping) {
+        if cut_short {
+            io.revisit(token);
+        } else if !link.busy && (link.ended || self.stopping) {
             io.close(token);
         }
         None

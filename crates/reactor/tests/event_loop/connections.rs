@@ -1,6 +1,6 @@
 //! Connections: order, deadlines, resets, stale tokens, back-pressure.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -167,5 +167,43 @@ fn back_pressure_answers_everybody_in_the_end() {
     for (id, client) in clients.iter_mut().enumerate() {
         assert_eq!(client.line(), format!("{id} slow"));
     }
+    server.stop();
+}
+
+/// The loop is held up until both have sent everything: one ten thousand requests, the other one.
+#[test]
+fn a_flood_on_one_connection_leaves_others_their_turn() {
+    let gate = Gate::default();
+    let blocker = gate.clone();
+    let flooded = AtomicU64::new(0);
+    let before_guest = Arc::new(AtomicU64::new(u64::MAX));
+    let seen = before_guest.clone();
+    let setup = Setup {
+        crew: CrewConfig {
+            mode: Mode::Inline,
+            ..CrewConfig::default()
+        },
+        ..Setup::default()
+    };
+    let server = Server::start(setup, move |request, _| match &*request.operation {
+        "slow" => blocker.pass(),
+        "guest" => seen.store(flooded.load(Ordering::SeqCst), Ordering::SeqCst),
+        _ => drop(flooded.fetch_add(1, Ordering::SeqCst)),
+    });
+    let mut flood = server.connect();
+    flood.send("0 slow 0\n");
+    gate.wait_for(1);
+    let requests: String = (1..=10_000).map(|id| format!("{id} fast 0\n")).collect();
+    flood.send(&requests);
+    let mut guest = server.connect();
+    guest.send("1 guest 0\n");
+    gate.open();
+    assert_eq!(guest.line(), "1 guest");
+    assert_eq!(flood.line(), "0 slow");
+    for id in 1..=10_000 {
+        assert_eq!(flood.line(), format!("{id} fast"));
+    }
+    let before = before_guest.load(Ordering::SeqCst);
+    assert!(before < 200, "{before} others were served first");
     server.stop();
 }

@@ -50,12 +50,21 @@ impl Wish {
 /// Encodes a response to a request where that is wanted and worth it.
 #[inline]
 pub(crate) fn apply(req: &Request, response: Response) -> Response {
-    // The usual answer is small, and then nobody asks what the client accepts.
+    // The usual answer is small: then only a client that refuses plain bodies gets it encoded.
     let small = response.body.length().is_some_and(|length| length < LEAST);
-    if small && req.head.known(Field::AcceptEncoding).is_none() {
+    if small && !has_weights(req) {
         return response;
     }
     apply_wish(Wish::of(req), response)
+}
+
+/// Whether the client weighs codings: without a weight it refuses nothing.
+fn has_weights(req: &Request) -> bool {
+    req.head.known(Field::AcceptEncoding).is_some()
+        && req
+            .head
+            .get_all("accept-encoding")
+            .any(|value| memchr::memchr(b';', value).is_some())
 }
 
 /// The same for a request that is gone.

@@ -26,7 +26,7 @@ const ZSTD_WINDOW: u32 = 20;
 const GZIP_WINDOW: u8 = 15;
 
 /// How many compressors of each kind wait for work at most.
-const POOLED: usize = 8;
+const POOLED: usize = 4;
 
 static GZIP_POOL: Mutex<Vec<Compress>> = Mutex::new(Vec::new());
 static ZSTD_POOL: Mutex<Vec<ZstdEncoder<'static>>> = Mutex::new(Vec::new());

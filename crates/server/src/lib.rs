@@ -30,6 +30,7 @@ mod conditional;
 mod cookie;
 mod counts;
 mod driver;
+mod ending;
 mod error;
 mod exchange;
 mod fields;

@@ -6,7 +6,7 @@ use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use stepwell_proto::Limits;
 use stepwell_reactor::crew::{Crew, CrewConfig, Mode, ThreadHook};
@@ -16,10 +16,11 @@ use stepwell_reactor::{
 
 use crate::counts::Counts;
 use crate::driver::HttpDriver;
+use crate::ending::Ending;
 use crate::error::{Error, Result};
 use crate::link::Letter;
 use crate::router::Router;
-use crate::signals;
+use crate::signals::{self, Watch};
 use crate::site::{Bounds, Site};
 use crate::stats::{Gauges, Stats};
 
@@ -36,6 +37,12 @@ pub enum HandOff {
     /// measurements, and for programs that know that none of their handlers ever blocks.
     Inline,
 }
+
+/// While a server ends, how often its deadline is looked at again.
+const LOOK_AGAIN: Duration = Duration::from_millis(25);
+
+/// How long event loops may take to end that were told to do so at once.
+const LAST_MOMENT: Duration = Duration::from_millis(500);
 
 /// A server that is being configured.
 ///
@@ -206,8 +213,8 @@ impl Server {
         self
     }
 
-    /// Lets [`serve`](Server::serve) stop gracefully on the signals TERM, INT and QUIT, and at
-    /// once on the second. Off unless called: a library leaves signals to the program.
+    /// Stops the server gracefully on the signals TERM, INT and QUIT, and at once on the second.
+    /// Off unless called: a library leaves signals to the program.
     #[must_use]
     pub fn handle_signals(mut self) -> Server {
         self.signals = true;
@@ -219,14 +226,7 @@ impl Server {
     /// # Errors
     /// As [`start`](Server::start).
     pub fn serve(self) -> Result<()> {
-        let signals = self.signals;
-        let running = self.start()?;
-        let _watch = if signals {
-            Some(signals::watch(running.stopper())?)
-        } else {
-            None
-        };
-        running.wait();
+        self.start()?.wait();
         Ok(())
     }
 
@@ -265,14 +265,20 @@ impl Server {
             crew,
             loops: handles,
             counts,
+            ending: Ending::default(),
         });
         site.set_gauges(&gauges);
-        Ok(Running {
+        let mut running = Running {
             site,
             gauges,
             addresses,
             grace: self.grace,
-        })
+            watch: None,
+        };
+        if self.signals {
+            running.watch = Some(signals::watch(running.stopper())?);
+        }
+        Ok(running)
     }
 }
 
@@ -341,6 +347,7 @@ pub struct Running {
     gauges: Arc<Gauges>,
     addresses: Vec<Address>,
     grace: Duration,
+    watch: Option<Watch>,
 }
 
 impl Running {
@@ -388,17 +395,22 @@ impl Running {
         self.stopper().stop_within(grace)
     }
 
-    /// Waits until the server was stopped.
-    pub fn wait(&self) {
-        while !self.gauges.crew.join(Duration::from_secs(3600)) {}
+    /// Waits until the server was stopped, by a signal or a [`Stopper`]. Answers whether
+    /// everything ended within the grace time; handlers that run on are left behind.
+    pub fn wait(&self) -> bool {
+        self.gauges.ending.wait_told();
+        self.stopper().finish()
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let stopper = self.stopper();
-        stopper.abort();
-        self.gauges.crew.join(Duration::from_secs(1));
+        // Its thread holds a stopper.
+        drop(self.watch.take());
+        if !self.gauges.ending.is_over() {
+            self.stopper().abort();
+            self.stopper().finish();
+        }
     }
 }
 
@@ -427,30 +439,58 @@ impl Stopper {
 
     /// As [`stop`](Stopper::stop), with another grace time.
     pub fn stop_within(&self, grace: Duration) -> bool {
-        self.begin();
-        let ended = self.gauges.crew.join(grace);
-        if !ended {
-            self.abort();
-            // The loops end at once; handlers that still run are not waited for.
-            return self.gauges.crew.join(Duration::from_millis(500));
-        }
-        ended
+        self.begin_within(grace);
+        self.finish()
     }
 
-    /// Begins to stop gracefully and returns.
+    /// Begins to stop gracefully and returns. The server's grace time runs from now.
     pub fn begin(&self) {
+        self.begin_within(self.grace);
+    }
+
+    /// Ends all connections now and returns.
+    pub fn abort(&self) {
+        self.gauges.ending.tell(Instant::now());
+        self.cut_off();
+    }
+
+    fn begin_within(&self, grace: Duration) {
+        self.gauges.ending.tell(Instant::now() + grace);
         for each in &self.gauges.loops {
             each.stop_listening();
             each.post(Letter::Stop);
         }
     }
 
-    /// Ends all connections now and returns.
-    pub fn abort(&self) {
+    fn cut_off(&self) {
         for each in &self.gauges.loops {
             each.stop_listening();
             each.post(Letter::Abort);
         }
+    }
+
+    /// Waits for the end, which was begun; by the deadline at the latest, which somebody may
+    /// bring forward meanwhile.
+    fn finish(&self) -> bool {
+        let ending = &self.gauges.ending;
+        loop {
+            let left = ending.deadline().saturating_duration_since(Instant::now());
+            if self.gauges.crew.join(left.min(LOOK_AGAIN)) {
+                ending.set_over();
+                return true;
+            }
+            if left.is_zero() || ending.is_over() {
+                break;
+            }
+        }
+        self.cut_off();
+        // The loops end at once; handlers that still run are not waited for.
+        let joined = self.gauges.crew.join(LAST_MOMENT);
+        if !joined {
+            tracing::warn!("handlers that did not return in time were left behind");
+        }
+        ending.set_over();
+        false
     }
 }
 

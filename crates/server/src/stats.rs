@@ -9,6 +9,7 @@ use stepwell_reactor::{EventLoop, LoopHandle};
 
 use crate::counts::Counts;
 use crate::driver::HttpDriver;
+use crate::ending::Ending;
 use crate::link::Letter;
 use crate::site::Site;
 
@@ -132,6 +133,7 @@ pub(crate) struct Gauges {
     pub(crate) crew: Arc<Crew<EventLoop<HttpDriver>>>,
     pub(crate) loops: Vec<LoopHandle<Letter>>,
     pub(crate) counts: Vec<Arc<Counts>>,
+    pub(crate) ending: Ending,
 }
 
 impl Gauges {

@@ -540,6 +540,12 @@ impl ServerConnection {
         self.send == Send::Due
     }
 
+    /// Is the connection between two requests, or before the first?
+    #[inline]
+    pub fn is_idle(&self) -> bool {
+        self.recv == Recv::Idle && self.send == Send::Idle
+    }
+
     /// Will nothing more be read or written? Then flush and close.
     #[inline]
     pub fn is_finished(&self) -> bool {

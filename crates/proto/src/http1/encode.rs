@@ -91,19 +91,18 @@ pub(super) fn head<F: AsField>(
     out.extend_from_slice(b"\r\n");
 }
 
-/// Appends the status line and `Date`; for the most usual status in one piece.
+/// Appends the status line and `Date`; for the most usual status in one piece. The date goes over
+/// a sample: building the lines elsewhere would read back what was written just before.
 #[inline]
 fn start(status: u16, date: &[u8; 29], out: &mut Vec<u8>) {
     if status == 200 {
-        let mut lines = *b"HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n";
-        lines[23..52].copy_from_slice(date);
-        out.extend_from_slice(&lines);
+        out.extend_from_slice(b"HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n");
     } else {
         status_line(status, out);
-        let mut line = *b"Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n";
-        line[6..35].copy_from_slice(date);
-        out.extend_from_slice(&line);
+        out.extend_from_slice(b"Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n");
     }
+    let end = out.len() - b"\r\n".len();
+    out[end - date.len()..end].copy_from_slice(date);
 }
 
 /// Appends `fields` but those that the machine writes itself.
@@ -149,20 +148,17 @@ pub(super) fn status_line(status: u16, out: &mut Vec<u8>) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Appends `n` in decimal.
+/// Appends `n` in decimal, in place for the same reason as in [`start`].
 #[inline]
 pub(super) fn decimal(mut n: u64, out: &mut Vec<u8>) {
-    let mut digits = [0; 20];
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (n % 10) as u8;
+    let start = out.len();
+    let end = start + n.checked_ilog10().unwrap_or(0) as usize + 1;
+    out.extend_from_slice(b"00000000000000000000");
+    out.truncate(end);
+    for digit in out[start..].iter_mut().rev() {
+        *digit = b'0' + (n % 10) as u8;
         n /= 10;
-        if n == 0 {
-            break;
-        }
     }
-    out.extend_from_slice(&digits[at..]);
 }
 
 /// Appends a chunk line: `n` in hex and a line end.

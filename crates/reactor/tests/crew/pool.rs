@@ -146,11 +146,11 @@ fn jobs_that_wait_for_the_network_get_half_of_it() {
 
 #[test]
 fn a_full_pool_stops_no_loop() {
-    let stage = Stage::new(bounds(8, 2), 2);
+    let stage = Stage::new(bounds(16, 2), 2);
     let (slow, fast) = (pool_class("slow"), loop_class("fast"));
     let gate = Gate::closed();
     let script = &stage.loops[0];
-    for _ in 0..8 {
+    for _ in 0..16 {
         occupy(script, &slow, &gate);
     }
     let waiting = [(); 3].map(|()| script.give(&slow, |_| ()));
@@ -158,11 +158,11 @@ fn a_full_pool_stops_no_loop() {
     script.wait_for(last, Step::Refused);
     for script in &stage.loops {
         let id = script.give(&fast, |_| ());
-        script.wait_for(id, Step::Completed);
+        script.wait_for_answer(id);
         // Not even when a handler in place blocks as well.
         let blocked = occupy(script, &fast, &gate);
         let id = script.give(&fast, |_| ());
-        script.wait_for(id, Step::Completed);
+        script.wait_for_answer(id);
         assert_eq!(script.steps(blocked).len(), 1, "detached, not answered");
     }
     gate.open();

@@ -189,7 +189,7 @@ fn a_host_that_refuses_threads_is_no_reason_to_stop() {
         refused.load(Ordering::SeqCst) > 0
     });
     let fast = script.give(&loop_class("fast"), |_| ());
-    script.wait_for(fast, Step::Completed);
+    script.wait_for_answer(fast);
     gate.open();
     for id in ids {
         script.wait_for(id, Step::Delivered);

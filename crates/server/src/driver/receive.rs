@@ -65,9 +65,6 @@ impl HttpDriver {
         match event {
             Ok(Event::NeedMore) => {
                 conn.exchange = Some(exchange);
-                if conn.http.expects_continue_now() {
-                    conn.http.send_continue(now, &mut self.out);
-                }
                 Step::Again
             }
             Ok(Event::Head(kind)) => {
@@ -78,7 +75,12 @@ impl HttpDriver {
                 conn.exchange = Some(exchange);
                 match self.begin_body(conn, kind) {
                     Ok(true) => self.dispatch(conn),
-                    Ok(false) => Step::Again,
+                    Ok(false) => {
+                        if self.input.is_empty() {
+                            self.await_body(conn);
+                        }
+                        Step::Again
+                    }
                     Err(error) => self.refuse(conn, error),
                 }
             }
@@ -99,6 +101,18 @@ impl HttpDriver {
                 self.recycle(exchange);
                 self.refuse(conn, error)
             }
+        }
+    }
+
+    /// Nothing of the body came with the head: the time for it begins, and a client that waits to
+    /// be asked for it is asked.
+    fn await_body(&mut self, conn: &mut Conn) {
+        let now = time(self.now);
+        if conn.http.expects_continue_now() {
+            conn.http.send_continue(now, &mut self.out);
+        } else if let Some(exchange) = &mut conn.exchange {
+            // Without input this can only say that it needs more.
+            let _ = conn.http.poll(now, &mut &[][..], &mut exchange.request.head);
         }
     }
 
@@ -198,12 +212,8 @@ impl HttpDriver {
         // The request's own head is with the handler.
         let mut trailers = RequestHead::new();
         loop {
-            let conn = &mut connection.state;
-            if pipe.was_asked() && conn.http.expects_continue_now() {
-                conn.http.send_continue(now, &mut self.out);
-            }
             if pipe.room() == 0 {
-                conn.http.body_paused(now);
+                connection.state.http.body_paused(now);
                 return;
             }
             if self.input.is_empty() && self.fill(connection) == Fill::None {
@@ -211,6 +221,9 @@ impl HttpDriver {
                 if conn.eof || conn.dead {
                     self.end_inflow(conn, 400, "the client closed the connection in mid-body");
                     return;
+                }
+                if pipe.was_asked() && conn.http.expects_continue_now() {
+                    conn.http.send_continue(now, &mut self.out);
                 }
                 // Lets the time for the next piece run.
                 let _ = conn.http.poll(now, &mut &[][..], &mut trailers);

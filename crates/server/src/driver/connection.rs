@@ -155,7 +155,7 @@ impl Conn {
     /// Nothing is under way: the connection may be closed without harm.
     pub(super) fn is_idle(&self) -> bool {
         self.phase == Phase::Receive
-            && self.exchange.is_none()
+            && self.http.is_idle()
             && self.rest.is_empty()
             && self.pending.is_none()
     }

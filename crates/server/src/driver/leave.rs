@@ -351,10 +351,18 @@ impl HttpDriver {
                 continue;
             };
             let conn = &mut connection.state;
+            if conn.phase == Phase::Receive {
+                // Whatever lies in its socket was sent before the end: one last look, and what
+                // is idle after that goes.
+                conn.readable = true;
+                if !conn.http.is_idle() {
+                    conn.http.close_after_response();
+                }
+                io.revisit(token);
+                continue;
+            }
             conn.http.close_after_response();
-            if conn.is_idle() && !conn.readable {
-                self.drop_connection(io, token);
-            } else if is_event_stream(conn) {
+            if is_event_stream(conn) {
                 self.begin_turn(io, token);
                 if let Some(connection) = io.connections.get_mut(token) {
                     let conn = &mut connection.state;

@@ -78,7 +78,8 @@ impl HttpDriver {
             conn.rest = self.input.bytes().to_vec();
             self.input.clear();
         }
-        if conn.dead {
+        let last = self.stopping && conn.is_idle() && !conn.readable;
+        if conn.dead || last {
             return self.drop_connection(io, token);
         }
         if conn.phase == Phase::Receive && conn.pending.is_none() && conn.http.is_finished() {

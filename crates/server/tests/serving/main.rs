@@ -6,4 +6,13 @@
 mod support;
 
 mod cancel;
+mod connections;
+mod detached;
+mod events;
 mod hand_off;
+mod lifecycle;
+mod refusals;
+mod requests;
+mod responses;
+mod timeouts;
+mod uploads;

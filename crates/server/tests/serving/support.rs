@@ -56,6 +56,10 @@ impl Gate {
         changed.notify_all();
     }
 
+    pub(crate) fn is_open(&self) -> bool {
+        self.state.0.lock().unwrap().open
+    }
+
     /// Waits until so many have come to the gate, those included that went through.
     #[track_caller]
     pub(crate) fn wait_for(&self, count: usize) {

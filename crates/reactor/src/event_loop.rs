@@ -419,7 +419,8 @@ impl<D: Driver> EventLoop<D> {
             timeout = Some(timeout.map_or(left, |timeout| timeout.min(left)));
         }
         let timeout = timeout.map_or(-1, |ms| ms.min(60_000) as i32);
-        let may_sleep = timeout != 0 && self.io.revisits.is_empty() && self.io.handle.mailbox.fall_asleep();
+        let may_sleep =
+            timeout != 0 && self.io.revisits.is_empty() && self.io.handle.mailbox.fall_asleep();
         self.io
             .poller
             .wait(&mut self.events, if may_sleep { timeout } else { 0 });

@@ -1,5 +1,6 @@
 """The servers: how each is built, started and looked at."""
 
+import functools
 import json
 import os
 import re
@@ -92,6 +93,7 @@ def run_quietly(command, what, **options):
     return done.stdout
 
 
+@functools.cache
 def cargo(package):
     """Builds one package of the workspace; returns the path of its binary."""
     if not shutil.which("cargo"):

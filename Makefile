@@ -52,7 +52,7 @@ tidy:
 
 .PHONY: test
 test: tools clients check ## Everything that CI checks
-	@$(MAKE) --no-print-directory unit doc loom conformance msrv
+	@$(MAKE) --no-print-directory unit doc loom conformance interop msrv
 	@echo "make test: all of it passed"
 
 # The interop tests talk to the server with these, and leave out what cannot be had.
@@ -81,6 +81,10 @@ conformance: tools ## Probe a running server with the HTTP/1.1 conformance suite
 	@scripts/need python3
 	$(CARGO) build --locked --quiet -p stepwell --example conformance
 	python3 conformance/http11/run.py $(TARGET)/debug/examples/conformance
+
+.PHONY: interop
+interop: tools clients ## Let curl, Python, Node and Go talk to the examples
+	tests/interop/run
 
 # The oldest Rust we promise to build with; left out, loudly, where it cannot be installed.
 .PHONY: msrv

@@ -118,6 +118,8 @@ fn words_that_do_not_belong_are_found() {
         "todo!",
     );
     finds(&one(path, "#[ignore = \"later\"]\n"), path, "#[ignore");
+    let partner = "#[ignore = \"a server that another test starts\"]\n";
+    assert!(one(path, partner).is_empty());
     finds(&one(path, "// FIXME: later\n"), path, "FIXME");
     finds(&one(path, "let now = Instant::now();\n"), path, "Instant");
     finds(&one(path, "use std::net::TcpStream;\n"), path, "std::net");

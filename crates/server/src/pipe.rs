@@ -57,7 +57,10 @@ pub(crate) struct InPipe {
 
 impl InPipe {
     pub(crate) fn new() -> Arc<InPipe> {
-        Arc::new(InPipe { state: Mutex::default(), changed: Condvar::new() })
+        Arc::new(InPipe {
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        })
     }
 
     /// How many bytes the loop may push now. Answering 0, the pipe promises a
@@ -156,7 +159,11 @@ impl Read for PipeReader {
                 state = locked(&self.pipe.state);
                 continue;
             }
-            state = self.pipe.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self
+                .pipe
+                .changed
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
         }
     }
 }
@@ -194,7 +201,10 @@ pub(crate) struct Drawn {
 
 impl OutPipe {
     pub(crate) fn new() -> Arc<OutPipe> {
-        Arc::new(OutPipe { state: Mutex::default(), changed: Condvar::new() })
+        Arc::new(OutPipe {
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        })
     }
 
     /// Takes everything that was written so far, in exchange for an empty buffer.
@@ -202,8 +212,17 @@ impl OutPipe {
         let mut state = locked(&self.state);
         state.announced = false;
         let bytes = std::mem::replace(&mut state.bytes, empty);
-        let trailers = std::mem::take(&mut state.trailers);
-        let drawn = Drawn { bytes, trailers, ended: state.ended, failed: state.failed };
+        // They stay until the end, which may come with a later draw.
+        let trailers = match state.ended {
+            true => std::mem::take(&mut state.trailers),
+            false => Vec::new(),
+        };
+        let drawn = Drawn {
+            bytes,
+            trailers,
+            ended: state.ended,
+            failed: state.failed,
+        };
         drop(state);
         self.changed.notify_all();
         drawn
@@ -283,7 +302,11 @@ impl PipeWriter {
                 self.announce(state);
                 return Ok(());
             }
-            state = self.pipe.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self
+                .pipe
+                .changed
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
         }
     }
 }
@@ -304,7 +327,11 @@ impl StreamSink for PipeWriter {
                 about_to_block();
                 state = locked(&self.pipe.state);
                 while state.bytes.len() >= CAPACITY && !state.gone {
-                    state = self.pipe.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                    state = self
+                        .pipe
+                        .changed
+                        .wait(state)
+                        .unwrap_or_else(PoisonError::into_inner);
                 }
                 continue;
             }
@@ -330,7 +357,9 @@ impl StreamSink for PipeWriter {
     }
 
     fn trailer(&mut self, name: &str, value: &str) -> io::Result<()> {
-        locked(&self.pipe.state).trailers.push((name.to_owned(), value.to_owned()));
+        locked(&self.pipe.state)
+            .trailers
+            .push((name.to_owned(), value.to_owned()));
         Ok(())
     }
 }

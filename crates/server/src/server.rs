@@ -185,6 +185,14 @@ impl Server {
         self
     }
 
+    /// How long a stream of events may be silent before a comment tells client and proxies that it
+    /// is alive. Default 15 s.
+    #[must_use]
+    pub fn event_keep_alive(mut self, time: Duration) -> Server {
+        self.bounds.event_keep_alive = time.max(Duration::from_millis(1));
+        self
+    }
+
     /// Whether answers are compressed for clients that accept it. Default on.
     #[must_use]
     pub fn compression(mut self, on: bool) -> Server {

@@ -3,14 +3,20 @@
 use std::io::ErrorKind;
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
 
 use stepwell::{Event, EventStream, Router, Running};
 use stepwell_testkit::{Ending, PATIENCE, RawClient, StalledReader, get, poll_until, request};
 
-use crate::support::{serve, wait_for};
+use crate::support::{serve, server, wait_for};
 
 /// `/events` hands its stream to the test.
 fn eventful() -> (Running, Receiver<EventStream>) {
+    let (router, streams) = routes();
+    (serve(router), streams)
+}
+
+fn routes() -> (Router, Receiver<EventStream>) {
     let (sender, streams) = channel();
     let sender = Mutex::new(sender);
     let mut router = Router::new();
@@ -18,7 +24,7 @@ fn eventful() -> (Running, Receiver<EventStream>) {
         sender.lock().unwrap().send(req.event_stream()).unwrap()
     });
     router.get("/", |_| "x");
-    (serve(router), streams)
+    (router, streams)
 }
 
 #[test]
@@ -77,7 +83,7 @@ fn a_client_that_does_not_read_holds_the_sender_back() {
         // The loop may be about to draw: full means that it stays full.
         Err(error) => {
             assert_eq!(error.kind(), ErrorKind::WouldBlock);
-            !poll_until(std::time::Duration::from_millis(200), || {
+            !poll_until(Duration::from_millis(200), || {
                 let room = stream.try_send(&event).is_ok();
                 sent += usize::from(room);
                 room
@@ -125,6 +131,24 @@ fn a_sender_that_waits_for_room_learns_that_the_client_has_gone() {
     client.read_through("data: e");
     client.reset();
     assert_eq!(sender.join().unwrap(), Some(ErrorKind::BrokenPipe));
+}
+
+#[test]
+fn a_silent_stream_is_kept_alive_by_comments() {
+    let (router, streams) = routes();
+    let running = server(router)
+        .event_keep_alive(Duration::from_millis(20))
+        .start()
+        .unwrap();
+    let mut client = RawClient::connect(running.addr());
+    client.send(get("/events"));
+    let stream = streams.recv_timeout(PATIENCE).unwrap();
+    client.read_through("\r\n\r\n");
+    for _ in 0..3 {
+        assert_eq!(client.read_exactly(8), b"3\r\n:\n\n\r\n");
+    }
+    stream.send(&Event::data("x")).unwrap();
+    client.read_through("data: x\n\n");
 }
 
 #[test]

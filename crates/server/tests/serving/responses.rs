@@ -152,6 +152,30 @@ fn streams_are_framed_as_the_client_understands_it() {
 }
 
 #[test]
+fn trailers_may_be_set_long_before_the_end() {
+    let gate = Gate::new();
+    let mut router = Router::new();
+    let wait = gate.clone();
+    router.get("/", move |_| {
+        let wait = wait.clone();
+        Response::stream("text/plain", move |body| {
+            body.write_all(b"early")?;
+            body.trailer("Checksum", "abc")?;
+            body.flush()?;
+            wait.pass();
+            body.write_all(b"late")
+        })
+    });
+    let running = serve(router);
+    let _open = OpenAtEnd(gate.clone());
+    let mut client = RawClient::connect(running.addr());
+    client.send(get("/"));
+    client.read_through("5\r\nearly\r\n");
+    gate.open();
+    client.read_through("4\r\nlate\r\n0\r\nChecksum: abc\r\n\r\n");
+}
+
+#[test]
 fn a_stream_that_breaks_off_is_not_taken_for_complete() {
     let mut router = Router::new();
     router.get("/fails", |_| {

@@ -99,4 +99,4 @@ def kind(server):
     """The class of a server's bar."""
     if server in VARIANTS:
         return "variant"
-    return {"stepwell": "ours", "floor": "floor"}.get(server, "bar")
+    return {"stepwell": "ours", "floor": "floor", "threads": "floor"}.get(server, "bar")

@@ -10,7 +10,7 @@ from servers import OUT
 from workloads import VARIANTS
 
 RANK = {"cpu": "server_cpu_us", "rate": "rate", "p99": "p99"}
-OURS = ("floor", "stepwell", *VARIANTS)
+OURS = ("floor", "threads", "stepwell", *VARIANTS)
 
 
 def print_workload(workload, rounds, noise, labels):

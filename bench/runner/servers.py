@@ -94,16 +94,17 @@ def run_quietly(command, what, **options):
 
 
 @functools.cache
-def cargo(package):
-    """Builds one package of the workspace; returns the path of its binary."""
+def cargo(package, binary=None):
+    """Builds one package of the workspace; returns the path of its binary of that name."""
+    binary = binary or package
     if not shutil.which("cargo"):
         raise Unavailable("cargo is not installed")
     command = ["cargo", "build", "--release", "--quiet", "--message-format=json", "-p", package]
     for line in run_quietly(command, f"cargo build -p {package}", cwd=BENCH).splitlines():
         message = json.loads(line)
-        if message.get("executable") and message["target"]["name"] == package:
+        if message.get("executable") and message["target"]["name"] == binary:
             return message["executable"]
-    raise Unavailable(f"cargo built no binary for {package}")
+    raise Unavailable(f"cargo built no binary {binary}")
 
 
 def debian(program, package):
@@ -140,6 +141,11 @@ def rust(package, *arguments):
         return lambda port: [binary, f"127.0.0.1:{port}", *arguments]
 
     return prepare
+
+
+def threads():
+    binary = cargo("bench-floor", "bench-threads")
+    return lambda port: [binary, f"127.0.0.1:{port}"]
 
 
 def nginx():
@@ -189,6 +195,7 @@ def locked(package):
 
 CANNED = {"hello", "json"}
 STATIC = {"hello"}
+SLEEPING = {"slow"}
 FULL = {"hello", "json", "slow", "mixed"}
 
 
@@ -198,6 +205,7 @@ def all_servers():
     )
     return [
         Server("floor", "bare epoll loop", rust("bench-floor"), CANNED),
+        Server("threads", "thread a connection", threads, SLEEPING),
         Server("stepwell", "Stepwell", stepwell, FULL),
         Server("inline", "Stepwell, inlined", inline, CANNED),
         Server("pool", "Stepwell, pool only", pool, FULL),

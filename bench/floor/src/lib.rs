@@ -12,8 +12,8 @@ pub struct Replies {
     json_length: usize,
 }
 
-impl Replies {
-    pub fn new() -> Replies {
+impl Default for Replies {
+    fn default() -> Replies {
         let hello = reply("text/plain; charset=utf-8", b"Hello, World!");
         let json = reply(
             "application/json",
@@ -26,7 +26,9 @@ impl Replies {
             json: json.repeat(BATCH),
         }
     }
+}
 
+impl Replies {
     /// The replies to `count` requests, as many of them as fit into one `send`.
     pub fn to(&self, requests: &[u8], count: usize) -> &[u8] {
         // "GET /json": the byte after the slash tells the two pages apart.

@@ -212,7 +212,7 @@ fn main() -> io::Result<()> {
     let address = Address::Inet(address.unwrap_or_else(|| ([127, 0, 0, 1], 8080).into()));
     let bound = BoundSet::bind(&address, 1, ListenOptions::default())?;
     let event_loop = EventLoop::new(LoopConfig::default(), bound.listeners, |home| Canned {
-        replies: Replies::new(),
+        replies: Replies::default(),
         buffer: vec![0; 16 * 1024],
         class: Arc::new(CostClass::new("canned")),
         home: home.clone(),

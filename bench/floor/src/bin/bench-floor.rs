@@ -25,7 +25,7 @@ fn main() -> std::io::Result<()> {
     listener.set_nonblocking(true)?;
     let epoll = Epoll::new()?;
     epoll.add(listener.as_fd(), LISTENER, Trigger::Level)?;
-    let replies = Replies::new();
+    let replies = Replies::default();
     let mut connections: Vec<Option<Connection>> = Vec::new();
     let mut buffer = vec![0; 16 * 1024];
     let mut events = [NOTHING; 256];

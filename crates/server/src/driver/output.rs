@@ -10,6 +10,7 @@ use super::connection::{Conn, Phase, Source};
 use super::{CORK, HttpDriver, Io};
 use crate::exchange::{WarmTask, Work};
 use crate::pipe::Drawn;
+use crate::status;
 
 /// How much of a file is sent, or fetched into memory, at once.
 const WINDOW: u64 = 256 * 1024;
@@ -148,6 +149,11 @@ impl HttpDriver {
             return false;
         }
         conn.since = self.now;
+        if failed && self.fail_early(conn) {
+            bytes.clear();
+            self.draw = bytes;
+            return true;
+        }
         if self.start_drawn(conn, &bytes, ended && !failed && trailers.is_empty()) {
             return true;
         }
@@ -192,6 +198,20 @@ impl HttpDriver {
             conn.http.close_after_response();
             conn.dead = true;
         }
+        true
+    }
+
+    /// A streamed answer failed before anything of it left, so the client can still be told.
+    fn fail_early(&mut self, conn: &mut Conn) -> bool {
+        let outflow = conn.lent.as_mut().and_then(|lent| lent.outflow.as_mut());
+        if outflow.is_none_or(|outflow| outflow.head.take().is_none()) {
+            return false;
+        }
+        self.answer_plain(
+            conn,
+            status::INTERNAL_SERVER_ERROR,
+            "500 Internal Server Error\n",
+        );
         true
     }
 

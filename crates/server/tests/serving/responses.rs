@@ -177,37 +177,67 @@ fn trailers_may_be_set_long_before_the_end() {
 
 #[test]
 fn a_stream_that_breaks_off_is_not_taken_for_complete() {
+    let gate = Gate::new();
     let mut router = Router::new();
-    router.get("/fails", |_| {
-        Response::stream("text/plain", |body| {
-            body.write_all(b"some")?;
-            body.flush()?;
-            Err(std::io::Error::other("on purpose"))
-        })
-    });
-    router.get("/panics", |_| {
-        Response::stream("text/plain", |body| {
-            body.write_all(b"some")?;
-            body.flush()?;
-            panic!("on purpose")
-        })
-    });
+    for (path, panics) in [("/fails", false), ("/panics", true)] {
+        let wait = gate.clone();
+        router.get(path, move |_| {
+            let wait = wait.clone();
+            Response::stream("text/plain", move |body| {
+                body.write_all(b"some")?;
+                body.flush()?;
+                wait.pass();
+                assert!(!panics, "on purpose");
+                Err(std::io::Error::other("on purpose"))
+            })
+        });
+    }
     router.get("/short", |_| {
         let body = StreamBody::new(|body| body.write_all(b"some")).length(100);
         Response::new(200).body(Body::Stream(body))
     });
     router.get("/", |_| "x");
     let running = serve(router);
-    for path in ["/fails", "/panics", "/short"] {
+    let _open = OpenAtEnd(gate.clone());
+    let mut clients = Vec::new();
+    for path in ["/fails", "/panics"] {
         let mut client = RawClient::connect(running.addr());
         client.send(get(path));
-        assert!(client.try_read_response_to("GET").is_err(), "{path}");
-        assert!(client.ending().is_some(), "{path}");
+        client.read_through("4\r\nsome\r\n");
+        clients.push(client);
     }
-    assert_eq!(
-        RawClient::connect(running.addr()).exchange(get("/")).text(),
-        "x"
-    );
+    gate.open();
+    for mut client in clients {
+        // Not even the empty chunk that ends a body.
+        client.expect_end();
+    }
+    let mut client = RawClient::connect(running.addr());
+    client.send(get("/short"));
+    assert!(client.try_read_response_to("GET").is_err());
+    assert!(client.ending().is_some());
+    let mut client = RawClient::connect(running.addr());
+    assert_eq!(client.exchange(get("/")).text(), "x");
+}
+
+#[test]
+fn a_stream_that_fails_before_anything_left_is_answered_with_500() {
+    let mut router = Router::new();
+    router.get("/fails", |_| {
+        Response::stream("text/plain", |_| Err(std::io::Error::other("on purpose")))
+    });
+    router.get("/panics", |_| {
+        Response::stream("text/plain", |body| {
+            body.write_all(b"not flushed")?;
+            panic!("on purpose")
+        })
+    });
+    router.get("/", |_| "x");
+    let running = serve(router);
+    let mut client = RawClient::connect(running.addr());
+    for path in ["/fails", "/panics"] {
+        assert_eq!(client.exchange(get(path)).status, 500, "{path}");
+        assert_eq!(client.exchange(get("/")).text(), "x");
+    }
 }
 
 #[test]

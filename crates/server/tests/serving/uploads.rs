@@ -37,7 +37,7 @@ fn a_body_larger_than_any_buffer_passes_through() {
         .post("/", |req| Ok(sum(&mut req.reader())?))
         .stream_body();
     let running = serve(router);
-    let body: Vec<u8> = (0..30 << 20)
+    let body: Vec<u8> = (0..4 << 20)
         .map(|at: usize| (at / 11 % 253) as u8)
         .collect();
     let expected = format!(
@@ -67,13 +67,14 @@ fn a_client_is_held_back_while_the_handler_does_not_read() {
     router
         .post("/", move |req| {
             wait.pass();
-            Ok(sum(&mut req.reader())?)
+            Ok(std::io::copy(&mut req.reader(), &mut std::io::sink())?.to_string())
         })
         .stream_body();
     router.get("/", |_| "x");
     let running = serve(router);
     let _open = OpenAtEnd(gate.clone());
-    const LENGTH: usize = 100 << 20;
+    // Far more than the sockets between the two hold.
+    const LENGTH: usize = 40 << 20;
     let mut client = RawClient::connect(running.addr());
     client.send(format!(
         "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: {LENGTH}\r\n\r\n"
@@ -85,7 +86,7 @@ fn a_client_is_held_back_while_the_handler_does_not_read() {
         .unwrap();
     println!("{taken} bytes of a body that nobody reads were taken");
     assert!(
-        taken < LENGTH / 2,
+        taken < LENGTH / 4 * 3,
         "{taken} bytes were taken though nobody reads"
     );
     assert_eq!(
@@ -94,10 +95,7 @@ fn a_client_is_held_back_while_the_handler_does_not_read() {
     );
     gate.open();
     client.send(&body[taken..]);
-    assert_eq!(
-        client.read_response().text(),
-        format!("{LENGTH} {}", LENGTH * usize::from(b'x'))
-    );
+    assert_eq!(client.read_response().text(), LENGTH.to_string());
 }
 
 #[test]

@@ -28,7 +28,9 @@ impl Ending {
 
     /// Waits until the server was told to end.
     pub(crate) fn wait_told(&self) {
-        let told = self.told.wait_while(self.lock(), |state| state.deadline.is_none());
+        let told = self
+            .told
+            .wait_while(self.lock(), |state| state.deadline.is_none());
         drop(told.unwrap_or_else(PoisonError::into_inner));
     }
 

@@ -88,7 +88,11 @@ impl StreamTask {
         let mut writer = BodyWriter::new(Box::new(self.writer.clone()));
         let result = (body.run)(&mut writer).and_then(|()| writer.finish_encoding());
         if let Err(error) = &result {
-            let route = self.site.app.route(self.route).map_or("", |entry| &entry.pattern);
+            let route = self
+                .site
+                .app
+                .route(self.route)
+                .map_or("", |entry| &entry.pattern);
             tracing::warn!("{route}: the streamed body broke off: {error}");
         }
         self.writer.end(result.is_err());

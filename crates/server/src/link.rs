@@ -59,7 +59,12 @@ pub(crate) struct Hub {
 
 impl Hub {
     pub(crate) fn new(handle: LoopHandle<Letter>, site: Arc<Site>) -> Arc<Hub> {
-        Arc::new(Hub { handle, site, gone: Mutex::default(), gone_count: AtomicUsize::new(0) })
+        Arc::new(Hub {
+            handle,
+            site,
+            gone: Mutex::default(),
+            gone_count: AtomicUsize::new(0),
+        })
     }
 
     pub(crate) fn post(&self, letter: Letter) {
@@ -85,7 +90,11 @@ impl Hub {
 
     fn is_gone(&self, address: Address) -> bool {
         self.gone_count.load(Ordering::Acquire) != 0
-            && self.gone.lock().unwrap_or_else(PoisonError::into_inner).contains(&address)
+            && self
+                .gone
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .contains(&address)
     }
 }
 
@@ -116,12 +125,16 @@ impl Link {
     }
 
     pub(crate) fn is_cancelled(&self) -> bool {
-        self.home.as_ref().is_some_and(|(hub, address)| hub.is_gone(*address))
+        self.home
+            .as_ref()
+            .is_some_and(|(hub, address)| hub.is_gone(*address))
     }
 
     /// The handler's end of a streamed request body.
     pub(crate) fn reader(&self, pipe: Arc<InPipe>) -> Option<PipeReader> {
-        self.home.as_ref().map(|(hub, address)| PipeReader::new(pipe, hub.clone(), *address))
+        self.home
+            .as_ref()
+            .map(|(hub, address)| PipeReader::new(pipe, hub.clone(), *address))
     }
 
     fn detach(&self) -> Option<(Arc<Hub>, Address)> {
@@ -132,7 +145,10 @@ impl Link {
     }
 
     pub(crate) fn responder(&self, wish: Wish) -> Responder {
-        Responder { home: self.detach(), wish }
+        Responder {
+            home: self.detach(),
+            wish,
+        }
     }
 
     pub(crate) fn events(&self, head: Response) -> Option<PipeWriter> {
@@ -145,7 +161,9 @@ impl Link {
 
 impl fmt::Debug for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Link").field("detached", &self.detached.get()).finish_non_exhaustive()
+        f.debug_struct("Link")
+            .field("detached", &self.detached.get())
+            .finish_non_exhaustive()
     }
 }
 
@@ -192,7 +210,11 @@ impl Request {
     /// The figures of the server.
     #[must_use]
     pub fn server_stats(&self) -> Stats {
-        self.link.home.as_ref().map(|(hub, _)| hub.site.stats()).unwrap_or_default()
+        self.link
+            .home
+            .as_ref()
+            .map(|(hub, _)| hub.site.stats())
+            .unwrap_or_default()
     }
 }
 
@@ -216,7 +238,9 @@ impl Responder {
     /// Whether the client has gone, so that nobody waits for the answer any more.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
-        self.home.as_ref().is_some_and(|(hub, address)| hub.is_gone(*address))
+        self.home
+            .as_ref()
+            .is_some_and(|(hub, address)| hub.is_gone(*address))
     }
 
     fn deliver(&mut self, response: Response) {

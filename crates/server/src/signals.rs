@@ -44,5 +44,8 @@ pub(crate) fn watch(stopper: Stopper) -> Result<Watch> {
             }
         })
         .map_err(|error| Error::os("no thread can be started", error))?;
-    Ok(Watch { handle, thread: Some(thread) })
+    Ok(Watch {
+        handle,
+        thread: Some(thread),
+    })
 }

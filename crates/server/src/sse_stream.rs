@@ -45,7 +45,9 @@ impl Drop for Ending {
 
 impl EventStream {
     pub(crate) fn new(writer: Option<PipeWriter>) -> EventStream {
-        EventStream { writer: writer.map(|writer| std::sync::Arc::new(Ending(writer))) }
+        EventStream {
+            writer: writer.map(|writer| std::sync::Arc::new(Ending(writer))),
+        }
     }
 
     /// Sends an event. Waits while the client is more than 64 KiB behind.
@@ -77,12 +79,16 @@ impl EventStream {
     /// Whether the client is still there.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        self.writer.as_ref().is_some_and(|writer| writer.0.is_open())
+        self.writer
+            .as_ref()
+            .is_some_and(|writer| writer.0.is_open())
     }
 }
 
 impl fmt::Debug for EventStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EventStream").field("open", &self.is_open()).finish()
+        f.debug_struct("EventStream")
+            .field("open", &self.is_open())
+            .finish()
     }
 }

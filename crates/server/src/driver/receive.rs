@@ -112,7 +112,9 @@ impl HttpDriver {
             conn.http.send_continue(now, &mut self.out);
         } else if let Some(exchange) = &mut conn.exchange {
             // Without input this can only say that it needs more.
-            let _ = conn.http.poll(now, &mut &[][..], &mut exchange.request.head);
+            let _ = conn
+                .http
+                .poll(now, &mut &[][..], &mut exchange.request.head);
         }
     }
 

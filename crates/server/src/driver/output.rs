@@ -14,6 +14,8 @@ use crate::status;
 
 /// How much of a file is sent, or fetched into memory, at once.
 const WINDOW: u64 = 256 * 1024;
+/// What it takes of a turn's budget, which is counted in reads of a quarter of its size.
+const WINDOW_COST: u32 = 4;
 
 impl HttpDriver {
     /// Hands the turn's output to the kernel, as far as it takes it.
@@ -118,12 +120,20 @@ impl HttpDriver {
                 conn.phase = Phase::Receive;
                 return true;
             };
+            if self.budget == 0 {
+                // A client that reads as fast as we write would keep everybody else waiting.
+                return false;
+            }
             let goes_on = match &mut outflow.source {
                 Source::Pipe { pipe, .. } => {
+                    self.budget -= 1;
                     let drawn = pipe.draw(std::mem::take(&mut self.draw));
                     self.send_drawn(conn, drawn)
                 }
-                Source::File { .. } => self.send_file(connection, token),
+                Source::File { .. } => {
+                    self.budget = self.budget.saturating_sub(WINDOW_COST);
+                    self.send_file(connection, token)
+                }
             };
             if !goes_on {
                 // What the last round has written, and no more than that.

@@ -32,7 +32,7 @@ def arguments():
         help="a workload, a server (/hyper) or both; comma-separated lists, may be repeated",
     )
     parser.add_argument("--rounds", type=int, help="rounds a workload (default 5)")
-    parser.add_argument("--seconds", type=float, help="seconds a round (default 1)")
+    parser.add_argument("--seconds", type=float, help="seconds a round (default 0.8)")
     parser.add_argument("--cores", metavar="SERVER,LOAD", help="the cores to pin to")
     parser.add_argument(
         "--memory",
@@ -49,8 +49,8 @@ def arguments():
     parser.add_argument("--list", action="store_true", help="list workloads and servers")
     options = parser.parse_args()
     options.rounds = options.rounds or (3 if options.quick else 5)
-    options.seconds = options.seconds or (0.5 if options.quick else 1.0)
-    options.warmup = 0.2 if options.quick else 0.3
+    options.seconds = options.seconds or (0.4 if options.quick else 0.8)
+    options.warmup = 0.2
     return options
 
 

@@ -99,6 +99,8 @@ fn a_client_that_sends_on_can_still_read_why_it_was_refused() {
         let answer = client.try_read_response_to("POST");
         let answer = answer.unwrap_or_else(|error| panic!("{error}, sent: {sent:?}"));
         assert!(matches!(answer.status, 404 | 413), "{answer:?}");
+        // No reset, which could have overtaken the answer on a longer way.
+        assert_eq!(client.expect_end(), Ending::Closed);
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use stepwell::Router;
 use stepwell_testkit::{
-    PATIENCE, RawClient, SlowUploader, VanishingClient, get, in_chunks, raise_file_limit,
+    Ending, PATIENCE, RawClient, SlowUploader, VanishingClient, get, in_chunks, raise_file_limit,
 };
 
 use crate::support::{Counter, Gate, OpenAtEnd, serve, wait_for};
@@ -216,5 +216,7 @@ fn a_handler_may_answer_before_the_body_is_there() {
         let answer = client.read_response();
         assert_eq!(answer.text(), "enough");
         assert!(answer.lists("Connection", "close"), "{answer:?}");
+        // Not by a reset, which could overtake the answer.
+        assert_eq!(client.expect_end(), Ending::Closed);
     }
 }

@@ -47,15 +47,16 @@ impl Wish {
     }
 }
 
-/// Encodes a response to a request where that is wanted and worth it.
+/// Encodes a response to a request where that is wanted and worth it. In place, because moving a
+/// response around costs more than looking at it.
 #[inline]
-pub(crate) fn apply(req: &Request, response: Response) -> Response {
+pub(crate) fn apply(req: &Request, response: &mut Response) {
     // The usual answer is small: then only a client that refuses plain bodies gets it encoded.
     let small = response.body.length().is_some_and(|length| length < LEAST);
-    if small && !has_weights(req) {
-        return response;
+    if !small || has_weights(req) {
+        let plain = std::mem::replace(response, Response::new(status::OK));
+        *response = apply_wish(Wish::of(req), plain);
     }
-    apply_wish(Wish::of(req), response)
 }
 
 /// Whether the client weighs codings: without a weight it refuses nothing.

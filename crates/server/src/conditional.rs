@@ -13,21 +13,20 @@ use crate::status;
 /// Replaces a response by 304 where its `ETag` or `Last-Modified` shows that the client's copy is
 /// still good.
 #[inline]
-pub(crate) fn apply(req: &Request, response: Response) -> Response {
+pub(crate) fn apply(req: &Request, response: &mut Response) {
     let head = &req.head;
     let tags = head.known(Field::IfNoneMatch);
     let since = head.known(Field::IfModifiedSince);
-    if tags.is_none() && since.is_none() {
-        return response;
+    if tags.is_some() || since.is_some() {
+        check(req, response);
     }
-    check(req, response)
 }
 
 #[cold]
-fn check(req: &Request, response: Response) -> Response {
+fn check(req: &Request, response: &mut Response) {
     let asked_to_read = matches!(req.head.method(), Method::Get | Method::Head);
     if !asked_to_read || response.status != status::OK {
-        return response;
+        return;
     }
     // If-None-Match, where it is sent, is the better witness and the only one heard.
     let fresh = match req.head.known(Field::IfNoneMatch) {
@@ -36,12 +35,11 @@ fn check(req: &Request, response: Response) -> Response {
                 .get_all("if-none-match")
                 .any(|list| lists_tag(list, tag))
         }),
-        None => is_unmodified(req, &response).unwrap_or(false),
+        None => is_unmodified(req, response).unwrap_or(false),
     };
     if fresh {
-        not_modified(response)
-    } else {
-        response
+        let full = std::mem::replace(response, Response::new(status::OK));
+        *response = not_modified(full);
     }
 }
 
@@ -112,6 +110,11 @@ fn not_modified(mut response: Response) -> Response {
 mod tests {
     use super::*;
     use crate::request::testing::{get, request};
+
+    fn apply(req: &Request, mut response: Response) -> Response {
+        super::apply(req, &mut response);
+        response
+    }
 
     fn tagged() -> Response {
         Response::text("x".repeat(2000))

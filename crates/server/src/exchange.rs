@@ -41,13 +41,14 @@ pub(crate) enum Outcome {
 impl Exchange {
     pub(crate) fn run(&mut self, state: &mut ThreadState) {
         *self.request.thread_state.get_mut() = state.take();
-        let response = self.site.app.run(self.route, &mut self.request);
+        let mut response = self.site.app.run(self.route, &mut self.request);
         *state = self.request.thread_state.get_mut().take();
         self.outcome = if self.request.link.is_detached() {
             Outcome::Detached
-        } else if self.site.compression {
-            Outcome::Answer(compress::apply(&self.request, response))
         } else {
+            if self.site.compression {
+                compress::apply(&self.request, &mut response);
+            }
             Outcome::Answer(response)
         };
     }

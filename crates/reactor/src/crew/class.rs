@@ -15,8 +15,8 @@ use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 pub const CHEAP: Duration = Duration::from_micros(100);
 /// Cheap runs in a row that earn the loop at first.
 const STREAK: u32 = 32;
-/// Runs on a worker that are not weighed after a costly one.
-const UNWEIGHED: u32 = 7;
+/// While a class is costly, one run on a worker in this many is weighed.
+const WEIGH_ONE_IN: u64 = 8;
 /// The most that the needed streak grows to.
 const STREAK_MAX: u32 = 1 << 15;
 /// In place, one run in this many is timed. A prime, so that samples don't keep step with requests
@@ -47,7 +47,8 @@ pub struct CostClass {
     pinned: bool,
     in_place: AtomicBool,
     streak: AtomicU32,
-    unweighed: AtomicU32,
+    /// The last run that was weighed was not cheap.
+    dear: AtomicBool,
     lost: AtomicU32,
     window_runs: AtomicU32,
     window_thefts: AtomicU32,
@@ -142,14 +143,11 @@ impl CostClass {
             .min(STREAK_MAX)
     }
 
-    /// Whether the run on a worker that comes next is to be weighed. After a costly one some are
-    /// not: weighing takes four system calls, and a class that waits will wait again.
+    /// Whether the run on a worker that comes next is to be weighed. As long as runs are costly
+    /// most are not: weighing takes four system calls, and a class that waits will wait again.
     pub(crate) fn wants_weighing(&self) -> bool {
-        let unweighed = self.unweighed.load(Ordering::Relaxed);
-        if unweighed > 0 {
-            self.unweighed.store(unweighed - 1, Ordering::Relaxed);
-        }
-        unweighed == 0 && !self.pinned
+        let dear = self.dear.load(Ordering::Relaxed);
+        !self.pinned && (!dear || self.runs_in_pool.load(Ordering::Relaxed) % WEIGH_ONE_IN == 0)
     }
 
     /// Counts a run on a worker; if it was weighed, whether it was cheap: cost less than [`CHEAP`]
@@ -160,7 +158,7 @@ impl CostClass {
             None => {}
             Some(false) => {
                 self.streak.store(0, Ordering::Relaxed);
-                self.unweighed.store(UNWEIGHED, Ordering::Relaxed);
+                self.dear.store(true, Ordering::Relaxed);
             }
             Some(true) if self.pinned => {}
             Some(true) => {

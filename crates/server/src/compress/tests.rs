@@ -1,8 +1,9 @@
 use std::io::{self, Read, Write};
 use std::sync::{Arc, Mutex};
 
+use crate::Request;
 use crate::body::{BodyWriter, StreamSink};
-use crate::compress::{Wish, apply, apply_wish};
+use crate::compress::{self, Wish, apply_wish};
 use crate::request::testing::{get, request};
 use crate::{Body, Response};
 
@@ -41,6 +42,11 @@ fn page(length: usize) -> String {
         .cycle()
         .take(length)
         .collect()
+}
+
+fn apply(req: &Request, mut response: Response) -> Response {
+    compress::apply(req, &mut response);
+    response
 }
 
 fn ask(accept: &str, response: Response) -> Response {

@@ -273,15 +273,17 @@ impl App {
         let Some(entry) = self.route(id) else {
             return Response::plain(status::INTERNAL_SERVER_ERROR);
         };
-        let response = Next {
+        let mut response = Next {
             layers: &entry.layers,
             endpoint: &entry.endpoint,
         }
         .run(req);
         if response.is_faulty() {
-            return self.settle(id, response);
+            response = self.settle(id, response);
+        } else {
+            conditional::apply(req, &mut response);
         }
-        conditional::apply(req, response)
+        response
     }
 
     /// Logs what the log must hear of a response, and replaces it if it must not be sent. For

@@ -104,19 +104,7 @@ fn every_button_of_the_page_works() {
         &["16777216 bytes", "equal to this browser's own digest"],
     );
 
-    browser.run(ATTACH, &json!([]));
-    let form = press(&mut browser, "form");
-    assert_has(
-        &form,
-        &[
-            "line: \"Grüße aus der Tiefe\" (",
-            "more: \"two\\r\\nlines\"",
-        ],
-    );
-    assert_has(
-        &form,
-        &["attachment: file \"notes ü.txt\", text/plain (100000 bytes, on disk)"],
-    );
+    send_the_form(&mut browser);
     let wrong = press(&mut browser, "missing");
     assert_has(
         &wrong,
@@ -148,6 +136,22 @@ fn every_button_of_the_page_works() {
     assert_sound(&mut browser);
     browser.dark();
     picture(&mut browser, "page-dark");
+}
+
+fn send_the_form(browser: &mut Browser) {
+    browser.run(ATTACH, &json!([]));
+    let form = press(browser, "form");
+    assert_has(
+        &form,
+        &[
+            "line: \"Grüße aus der Tiefe\" (",
+            "more: \"two\\r\\nlines\"",
+        ],
+    );
+    assert_has(
+        &form,
+        &["attachment: file \"notes ü.txt\", text/plain (100000 bytes, on disk)"],
+    );
 }
 
 /// Puts a file into the form, as the user would.

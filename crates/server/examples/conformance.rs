@@ -2,7 +2,9 @@
 //!
 //! `cargo run --example conformance -- --bind 127.0.0.1:8080`
 
-use stepwell::{Next, Request, Response, Router, Server};
+use std::time::Duration;
+
+use stepwell::{Limits, Next, Request, Response, Router, Server};
 
 fn main() -> stepwell::Result<()> {
     let mut router = Router::new();
@@ -19,7 +21,14 @@ fn main() -> stepwell::Result<()> {
     router.post("/cookie", cookies);
     router.get("/{*anything}", |_| "OK");
 
+    // A body that does not come is waited for as long as the suite waits for an answer, 5 s, and
+    // then some: which of the two ends first must not be a matter of luck.
+    let limits = Limits {
+        body_grace: Duration::from_secs(15),
+        ..Limits::default()
+    };
     let running = Server::new(router)
+        .limits(limits)
         .bind(address())?
         .handle_signals()
         .start()?;

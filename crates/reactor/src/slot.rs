@@ -22,7 +22,7 @@ use std::ptr;
 
 use crossbeam_utils::CachePadded;
 
-use crate::sync::{AtomicPtr, AtomicU64, Ordering, Word, fence};
+use crate::sync::{AtomicPtr, AtomicU64, Ordering, Word, heavy_barrier, light_barrier};
 
 /// What lies in a slot: the loop and the number of its latest park.
 #[derive(Debug)]
@@ -69,15 +69,22 @@ impl<T: Send> Slot<T> {
     /// Gives the loop away and answers the number of this park. The caller must hold the only
     /// box that belongs to this slot.
     ///
-    /// Sequentially consistent, so that after it a look at [`Watch`] can't miss a monitor that
-    /// went to sleep on an empty slot.
+    /// A plain store: who wants to see a monitor that went to sleep on an empty slot calls
+    /// [`Watch::stir`] afterwards, which has the barrier for it.
     #[inline]
     pub fn park(&self, mut parked: Box<Parked<T>>) -> u64 {
         let seq = parked.seq + 1;
         parked.seq = seq;
         self.seq.store(seq, Ordering::Relaxed);
-        let before = self.parked.swap(Box::into_raw(parked), Ordering::SeqCst);
-        debug_assert!(before.is_null(), "two loops for one slot");
+        debug_assert!(!self.is_parked(), "two loops for one slot");
+        let parked = Box::into_raw(parked);
+        #[cfg(not(loom))]
+        self.parked.store(parked, Ordering::Release);
+        // The model does not know that an exchange which found the slot empty comes before this
+        // store for everybody, and would let a later one find it empty again. An exchange without
+        // acquire orders nothing more than the store does.
+        #[cfg(loom)]
+        self.parked.swap(parked, Ordering::Release);
         seq
     }
 
@@ -89,7 +96,7 @@ impl<T: Send> Slot<T> {
             return None;
         }
         // SAFETY: the pointer came from `Box::into_raw` in `park`, and the swap gave it to this
-        // caller alone; acquire pairs with the release half of the parking swap.
+        // caller alone; acquire pairs with the release of the parking store.
         Some(unsafe { Box::from_raw(parked) })
     }
 
@@ -140,8 +147,8 @@ const ASLEEP: u32 = 1;
 /// The deep sleep of the monitor: while nothing is parked it wakes up for nobody.
 ///
 /// Sleeping is announced first and the reasons to stay awake are checked again afterwards; a
-/// leader parks first and looks for a sleeper afterwards. All of it is sequentially consistent,
-/// so at least one of the two sees the other.
+/// leader parks first and looks for a sleeper afterwards. Between the two steps each has a
+/// barrier, the monitor the heavy one, so at least one of the two sees the other.
 #[derive(Debug)]
 pub struct Watch {
     state: CachePadded<Word>,
@@ -159,7 +166,7 @@ impl Watch {
     /// is something to watch.
     pub fn sleep_unless(&self, needed: impl FnOnce() -> bool) {
         self.state.set(ASLEEP);
-        fence(Ordering::SeqCst);
+        heavy_barrier();
         if needed() {
             self.state.set(AWAKE);
             return;
@@ -170,6 +177,7 @@ impl Watch {
     /// Wakes the monitor if it sleeps; to be called after what it has to see was published.
     #[inline]
     pub fn stir(&self) {
+        light_barrier();
         if self.state.get() == ASLEEP {
             self.wake();
         }

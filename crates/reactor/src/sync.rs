@@ -11,7 +11,22 @@ pub(crate) use std::sync::{
     atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence},
 };
 
+#[cfg(not(loom))]
+pub(crate) use crate::sys::{heavy_barrier, light_barrier};
+
 use std::sync::{LockResult, PoisonError};
+
+/// Under the model checker both sides of the barrier are ordinary ones.
+#[cfg(loom)]
+pub(crate) fn light_barrier() {
+    fence(Ordering::SeqCst);
+}
+
+/// Under the model checker both sides of the barrier are ordinary ones.
+#[cfg(loom)]
+pub(crate) fn heavy_barrier() {
+    fence(Ordering::SeqCst);
+}
 
 /// The guard of a [`Mutex`].
 #[cfg(loom)]

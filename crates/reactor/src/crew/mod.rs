@@ -235,6 +235,7 @@ impl<L: Loop> Crew<L> {
         pool: Arc<Pool<L::Job>>,
         loops: Vec<L>,
     ) -> std::io::Result<Arc<Crew<L>>> {
+        crate::sys::register_barrier();
         let crew = Arc::new(Crew {
             slots: loops.iter().map(|_| Slot::new()).collect(),
             remotes: loops.iter().map(Loop::remote).collect(),

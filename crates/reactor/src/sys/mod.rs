@@ -5,12 +5,14 @@
 //! non-blocking reads, writes and file transfer ([`Socket`]), coarse clocks, a word to sleep on
 //! ([`futex_wait`], [`futex_wake`]) and the accounting of the calling thread ([`ThreadUsage`]).
 
+mod barrier;
 mod clock;
 mod epoll;
 mod futex;
 mod socket;
 mod thread;
 
+pub use barrier::{heavy_barrier, light_barrier, register_barrier};
 pub use clock::{monotonic_ms, unix_seconds};
 pub use epoll::{Event, Events, Poller, Waker};
 pub use futex::{futex_wait, futex_wake};

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// atomic addition; read by anybody.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
-    pub(crate) requests: AtomicU64,
     /// By the first digit of the status; place 0 is unused.
     pub(crate) responses: [AtomicU64; 10],
     pub(crate) refused: AtomicU64,

@@ -174,7 +174,12 @@ impl Gauges {
                 started: hand_off.started,
             },
             requests: RequestFigures {
-                answered: sum(|counts| &counts.requests),
+                answered: self
+                    .counts
+                    .iter()
+                    .flat_map(|counts| &counts.responses)
+                    .map(load)
+                    .sum(),
                 by_class: std::array::from_fn(|class| {
                     self.counts
                         .iter()

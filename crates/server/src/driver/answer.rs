@@ -70,7 +70,7 @@ impl HttpDriver {
     }
 
     /// Encodes an answer: whole, or its head and where its body comes from.
-    #[inline]
+    #[inline(always)]
     pub(super) fn answer(
         &mut self,
         conn: &mut Conn,
@@ -88,7 +88,7 @@ impl HttpDriver {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn respond(&mut self, conn: &mut Conn, response: &Response, body: &[u8]) {
         let head = ResponseHead {
             status: response.status,
@@ -254,20 +254,26 @@ impl HttpDriver {
     }
 
     /// The present request is over.
-    #[inline]
+    #[inline(always)]
     fn answered(&mut self, conn: &mut Conn) {
         conn.number = conn.number.wrapping_add(1);
         conn.phase = Phase::Receive;
         if let Some(lent) = conn.lent.take() {
-            if lent.stolen {
-                let route = self.site.class(lent.route).name();
-                let ms = self.now.saturating_sub(conn.since);
-                tracing::info!(route, ms, "a slow handler was caught on its event loop");
-            }
-            if let Some(pipe) = lent.inflow {
-                // The handler is over; a reader that was carried elsewhere must not wait.
-                pipe.fail(status::BAD_REQUEST, "the request was answered already");
-            }
+            self.returned(*lent, conn.since);
+        }
+    }
+
+    /// The request was away from the loop, and has been answered.
+    #[inline(never)]
+    fn returned(&self, lent: Lent, since: u64) {
+        if lent.stolen {
+            let route = self.site.class(lent.route).name();
+            let ms = self.now.saturating_sub(since);
+            tracing::info!(route, ms, "a slow handler was caught on its event loop");
+        }
+        if let Some(pipe) = lent.inflow {
+            // The handler is over; a reader that was carried elsewhere must not wait.
+            pipe.fail(status::BAD_REQUEST, "the request was answered already");
         }
     }
 
@@ -304,7 +310,6 @@ impl HttpDriver {
 
     #[inline]
     fn count(&self, status: u16) {
-        Counts::one(&self.counts.requests);
         if let Some(counter) = self.counts.responses.get(usize::from(status / 100)) {
             Counts::one(counter);
         }

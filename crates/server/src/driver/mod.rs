@@ -128,22 +128,30 @@ impl HttpDriver {
         }
     }
 
+    #[inline]
     fn fresh_exchange(&mut self) -> Box<Exchange> {
-        self.spares.pop().unwrap_or_else(|| {
-            Box::new(Exchange {
-                site: self.site.clone(),
-                hub: self.hub.clone(),
-                address: Address {
-                    token: Token::from_bits(u64::MAX),
-                    number: 0,
-                },
-                route: RouteId(0),
-                request: Request::new(),
-                outcome: Outcome::Pending,
-            })
+        match self.spares.pop() {
+            Some(exchange) => exchange,
+            None => self.new_exchange(),
+        }
+    }
+
+    #[cold]
+    fn new_exchange(&self) -> Box<Exchange> {
+        Box::new(Exchange {
+            site: self.site.clone(),
+            hub: self.hub.clone(),
+            address: Address {
+                token: Token::from_bits(u64::MAX),
+                number: 0,
+            },
+            route: RouteId(0),
+            request: Request::new(),
+            outcome: Outcome::Pending,
         })
     }
 
+    #[inline]
     fn recycle(&mut self, mut exchange: Box<Exchange>) {
         if self.spares.len() < SPARES {
             exchange.request.clear();

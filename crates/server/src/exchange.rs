@@ -39,6 +39,7 @@ pub(crate) enum Outcome {
 }
 
 impl Exchange {
+    #[inline(always)]
     pub(crate) fn run(&mut self, state: &mut ThreadState) {
         *self.request.thread_state.get_mut() = state.take();
         let mut response = self.site.app.run(self.route, &mut self.request);

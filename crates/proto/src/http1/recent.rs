@@ -47,7 +47,7 @@ impl RecentHeads {
 
     /// Appends the head of an answer on a connection that stays open, and whose body has `length`
     /// bytes.
-    #[inline]
+    #[inline(always)]
     pub(super) fn append<F: AsField>(
         &mut self,
         head: &ResponseHead<'_, F>,

@@ -269,6 +269,7 @@ impl App {
     }
 
     /// Runs middleware and handler. Panics of theirs pass through.
+    #[inline]
     pub(crate) fn run(&self, id: RouteId, req: &mut Request) -> Response {
         let Some(entry) = self.route(id) else {
             return Response::plain(status::INTERNAL_SERVER_ERROR);

@@ -55,10 +55,10 @@ test: tools clients check ## Everything that CI checks
 	@$(MAKE) --no-print-directory unit doc loom conformance interop msrv
 	@echo "make test: all of it passed"
 
-# The interop tests talk to the server with these, and leave out what cannot be had.
+# The interop and browser tests use these, and leave out what cannot be had.
 .PHONY: clients
 clients:
-	@scripts/need --optional curl python3 node go
+	@scripts/need --optional curl python3 node go chromedriver
 
 .PHONY: unit
 unit: tools ## Only the tests of the workspace

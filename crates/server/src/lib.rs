@@ -20,6 +20,15 @@
 //!   it has proved quick, the event loop's own thread runs it in place, without queue or wake-up.
 //!   Should it turn out slow after all, another thread takes the event loop over meanwhile.
 //! - A panic in a handler is a 500 and a line in the log; the server lives on.
+//!
+//! # The log
+//! What a client is not told, such as the error behind a 500, is written with the crate
+//! [`tracing`](https://docs.rs/tracing), and goes nowhere until the program says where to. With the
+//! crate `tracing-subscriber` one line at the beginning of `main` prints it:
+//!
+//! ```text
+//! tracing_subscriber::fmt::init();
+//! ```
 
 #![forbid(unsafe_code)]
 

@@ -10,17 +10,19 @@ use crate::status;
 /// An error that answers the request.
 ///
 /// The client sees the status and, when one was given, the [message](HttpError::message); the
-/// cause goes to the log and nowhere else. Any error converts into it with `?` as a 500. It
-/// doesn't implement [`std::error::Error`] itself: that is what makes the conversion possible.
+/// cause goes to the [log](crate#the-log) and nowhere else. Any error converts into it with `?` as
+/// a 500. It doesn't implement [`std::error::Error`] itself: that is what makes the conversion
+/// possible.
 ///
 /// ```
 /// use stepwell::{HttpError, Request};
 ///
 /// fn office(req: &mut Request) -> Result<String, HttpError> {
-///     let id: u32 = req
-///         .param("id")
-///         .parse()
-///         .map_err(|error| HttpError::new(400).message("id must be a number").source(error))?;
+///     let id: u32 = req.param_as("id")?; // 400
+///     let mode = req.query("mode").unwrap_or("plain");
+///     if mode != "plain" {
+///         return Err(HttpError::new(501).message("there are only plain records"));
+///     }
 ///     let record = std::fs::read_to_string(format!("offices/{id}.json"))?; // 500, logged
 ///     Ok(record)
 /// }

@@ -30,8 +30,9 @@ use crate::status;
 /// let mut router = Router::new();
 /// router.get("/teapot", |_| (418, "short and stout"));
 /// router.get("/offices/{id}", |req| {
-///     let id: u32 = req.param("id").parse()?; // any error: 500
-///     Ok(format!("office {id}"))
+///     let id: u32 = req.param_as("id")?; // 400 if it is no number
+///     let plan = std::fs::read_to_string(format!("offices/{id}"))?; // any error: 500
+///     Ok(plan)
 /// });
 /// assert_eq!(None::<String>.into_response().status_code(), 404);
 /// ```

@@ -10,6 +10,7 @@ pub(crate) mod peer;
 pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
+mod typed;
 
 use std::any::Any;
 use std::cell::{OnceCell, RefCell, RefMut};
@@ -151,7 +152,8 @@ impl Request {
         self.head.query().map(ascii)
     }
 
-    /// The first value of a name in the query, decoded. A name without `=` has an empty value.
+    /// The first value of a name in the query, decoded. A name without `=` has an empty value. See
+    /// [`query_as`](Self::query_as) for numbers and the like.
     #[must_use]
     pub fn query(&self, name: &str) -> Option<&str> {
         self.head.query()?;
@@ -173,7 +175,8 @@ impl Request {
             .get_or_init(|| Pairs::parse(self.head.query().unwrap_or_default()))
     }
 
-    /// The decoded value of a parameter that the route's pattern declares.
+    /// The decoded value of a parameter that the route's pattern declares, as text; see
+    /// [`param_as`](Self::param_as) for numbers and the like.
     ///
     /// # Panics
     /// If the pattern declares no parameter of this name: a mistake in the program, which the

@@ -1,5 +1,6 @@
 //! What a handler answers.
 
+mod attachment;
 #[cfg(test)]
 mod tests;
 
@@ -107,7 +108,8 @@ impl Response {
     /// A path that doesn't exist or isn't a file gives 404, one that may not be read 403, anything
     /// else a logged 500. The path is opened as it is given: to serve files that a client names,
     /// join the value of a `{*rest}` parameter, which has no `..` left in it, to a root of yours,
-    /// and keep symbolic links that lead elsewhere out of that root.
+    /// and keep symbolic links that lead elsewhere out of that root. See
+    /// [`attachment`](Self::attachment) for a file that browsers are to save.
     pub fn file(path: impl AsRef<Path>) -> Self {
         match Self::open(path.as_ref()) {
             Ok(response) => response,

@@ -284,9 +284,8 @@ impl HttpDriver {
         self.respond(conn, &response, reason.as_bytes());
     }
 
-    /// The queue is too long: the client shall try again.
-    pub(super) fn answer_busy(&mut self, conn: &mut Conn) {
-        let reason = "the server is busy";
+    /// The client shall try again later, for the given reason.
+    pub(super) fn answer_busy(&mut self, conn: &mut Conn, reason: &'static str) {
         let mut response = Response::text(reason).header("Retry-After", "1");
         response.status = status::SERVICE_UNAVAILABLE;
         self.respond(conn, &response, reason.as_bytes());

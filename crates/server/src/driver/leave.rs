@@ -276,7 +276,7 @@ impl HttpDriver {
         tracing::warn!("a request waited too long for a thread: answered 503");
         self.begin_turn(io, token);
         if let Some(connection) = io.connections.get_mut(token) {
-            self.answer_busy(&mut connection.state);
+            self.answer_busy(&mut connection.state, "the server is busy");
         }
         Resume::Advance(token)
     }
@@ -300,7 +300,7 @@ impl HttpDriver {
             "a request ran into the timeout of its route: answered 503"
         );
         conn.http.close_after_response();
-        self.answer_busy(conn);
+        self.answer_busy(conn, "the request took longer than its route allows");
         match waits.then(|| self.withdraw(address, ticket)).flatten() {
             Some(work) => self.drop_work(work),
             // A thread is at it: it can find out that nobody waits any more.

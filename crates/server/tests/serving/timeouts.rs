@@ -191,6 +191,10 @@ fn a_route_that_runs_into_its_timeout_gets_503() {
     let mut client = RawClient::connect(running.addr());
     let answer = client.exchange(get("/slow"));
     assert_eq!(answer.status, 503, "{answer:?}");
+    assert_eq!(
+        answer.text(),
+        "the request took longer than its route allows"
+    );
     assert!(start.elapsed() >= SHORT, "{:?}", start.elapsed());
     assert_eq!(running.stats().requests.handler_timeouts, 1);
     gate.open();

@@ -3,7 +3,7 @@
 //! ```text
 //! cargo run --example streaming -- --bind 127.0.0.1:8080
 //! head -c 5G /dev/zero | curl -T - http://127.0.0.1:8080/count
-//! curl -o /dev/null http://127.0.0.1:8080/numbers?upto=100000000
+//! curl -o /dev/null 'http://127.0.0.1:8080/numbers?upto=100000000'
 //! curl -N http://127.0.0.1:8080/clock
 //! ```
 

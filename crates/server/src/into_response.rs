@@ -24,6 +24,8 @@ use crate::status;
 /// | `Result<value, `[`HttpError`]`>` | the value, or the error |
 /// | [`Response`] | itself |
 ///
+/// None of them borrows from the request; what does is copied: `req.path().to_owned()`.
+///
 /// ```
 /// use stepwell::{IntoResponse, Router};
 ///
@@ -36,6 +38,13 @@ use crate::status;
 /// });
 /// assert_eq!(None::<String>.into_response().status_code(), 404);
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "a handler cannot return `{Self}`",
+    label = "this handler returns `{Self}`",
+    note = "a value that can be serialised goes into `Json(value)`, a status beside a value into \
+            `(u16, value)`",
+    note = "the error of a `Result` is `HttpError`, into which `?` turns other errors"
+)]
 pub trait IntoResponse {
     /// Converts the value.
     fn into_response(self) -> Response;

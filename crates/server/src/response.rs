@@ -259,10 +259,13 @@ impl Response {
         self
     }
 
-    /// The status.
+    /// The status that the client gets: 500 once something was set that is not valid.
     #[must_use]
     pub fn status_code(&self) -> u16 {
-        self.status
+        match self.fault.as_deref() {
+            Some(Fault::Invalid(_)) => status::INTERNAL_SERVER_ERROR,
+            _ => self.status,
+        }
     }
 
     /// The first value of a header field, whatever the case of its name.

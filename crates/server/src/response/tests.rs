@@ -150,7 +150,10 @@ fn nothing_of_a_refused_response_is_sent() {
         .header("X-Bad", "\n");
     let mut secret = secret.header("X-After", "2");
     assert!(secret.error().is_some());
+    // Middleware learns what will be sent.
+    assert_eq!(secret.status_code(), 500);
     secret.settle();
+    assert_eq!(secret.status_code(), 500);
     assert_eq!(secret.headers().count(), 0);
     assert_eq!(
         secret.body_bytes(),

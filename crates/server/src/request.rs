@@ -386,7 +386,10 @@ impl Request {
     #[must_use]
     #[track_caller]
     pub fn thread_state<T: Any + Send>(&self) -> RefMut<'_, T> {
-        let state = RefMut::filter_map(self.thread_state.borrow_mut(), |state| {
+        let Ok(state) = self.thread_state.try_borrow_mut() else {
+            panic!("the state of this thread is borrowed already: drop the former borrow first");
+        };
+        let state = RefMut::filter_map(state, |state| {
             state
                 .as_mut()
                 .and_then(|state| (**state).downcast_mut::<T>())

@@ -197,6 +197,15 @@ fn thread_state_is_found_by_type() {
 }
 
 #[test]
+#[should_panic(expected = "borrowed already")]
+fn thread_state_is_lent_once_at_a_time() {
+    let mut req = get("/", "");
+    *req.thread_state.get_mut() = Some(Box::new(7_u32));
+    let _first = req.thread_state::<u32>();
+    let _second = req.thread_state::<u32>();
+}
+
+#[test]
 fn extensions_hold_one_value_of_each_type() {
     let mut req = get("/", "");
     assert_eq!(req.extensions_mut().insert(1_u32), None);

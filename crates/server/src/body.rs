@@ -4,6 +4,8 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, Write};
 
+use stepwell_reactor::crew::fenced;
+
 use crate::bytes::Bytes;
 use crate::compress::Encoder;
 use crate::fields;
@@ -70,7 +72,8 @@ pub(crate) type StreamFn = Box<dyn FnOnce(&mut BodyWriter) -> io::Result<()> + S
 pub struct StreamBody {
     /// Announced as `Content-Length` when given; the closure must then write exactly as much.
     pub(crate) length: Option<u64>,
-    pub(crate) run: StreamFn,
+    /// Nothing once it runs.
+    write: Option<StreamFn>,
 }
 
 impl StreamBody {
@@ -78,7 +81,7 @@ impl StreamBody {
     pub fn new(write: impl FnOnce(&mut BodyWriter) -> io::Result<()> + Send + 'static) -> Self {
         Self {
             length: None,
-            run: Box::new(write),
+            write: Some(Box::new(write)),
         }
     }
 
@@ -87,6 +90,21 @@ impl StreamBody {
     pub fn length(mut self, bytes: u64) -> Self {
         self.length = Some(bytes);
         self
+    }
+
+    /// Writes the body.
+    pub(crate) fn run(mut self, writer: &mut BodyWriter) -> io::Result<()> {
+        self.write.take().map_or(Ok(()), |write| write(writer))
+    }
+}
+
+impl Drop for StreamBody {
+    fn drop(&mut self) {
+        // A body that nobody wants is mostly dropped by an event loop, and what the application's
+        // closure holds must not end it.
+        if let Some(write) = self.write.take() {
+            fenced(|| drop(write));
+        }
     }
 }
 

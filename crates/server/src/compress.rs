@@ -193,7 +193,7 @@ fn encode_bytes(bytes: &[u8], coding: Coding) -> io::Result<Vec<u8>> {
 fn encode_stream(stream: StreamBody, coding: Coding) -> StreamBody {
     StreamBody::new(move |writer| {
         writer.encode_with(Encoder::new(coding)?);
-        (stream.run)(writer)?;
+        stream.run(writer)?;
         writer.finish_encoding()
     })
 }

@@ -44,6 +44,8 @@ impl Exchange {
         *self.request.thread_state.get_mut() = state.take();
         let mut response = self.site.app.run(self.route, &mut self.request);
         *state = self.request.thread_state.get_mut().take();
+        // Here and not on the event loop, which their destructors must neither hold up nor end.
+        self.request.extensions.clear();
         self.outcome = if self.request.link.is_detached() {
             Outcome::Detached
         } else {
@@ -72,6 +74,7 @@ impl Exchange {
         } else {
             Outcome::Answer(Response::plain(status::INTERNAL_SERVER_ERROR))
         };
+        self.request.extensions.clear();
     }
 }
 
@@ -88,7 +91,9 @@ impl StreamTask {
     fn run(&mut self) {
         let Some(body) = self.body.take() else { return };
         let mut writer = BodyWriter::new(Box::new(self.writer.clone()));
-        let result = (body.run)(&mut writer).and_then(|()| writer.finish_encoding());
+        let result = body
+            .run(&mut writer)
+            .and_then(|()| writer.finish_encoding());
         if let Err(error) = &result {
             let route = self
                 .site

@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use super::announce::Here;
+use super::fence::fenced;
 use super::threads::Context;
 use super::{Crew, Detach, Job, Lane, Loop, Mode, Remote, Turn};
 use crate::slot::Parked;
@@ -49,8 +50,8 @@ impl<L: Loop> Crew<L> {
     ) {
         // Handlers have a fence of their own. What unwinds to here is a mistake of the loop's
         // driver and has taken the loop with it; the crew must not wait for its end.
-        let led = catch_unwind(AssertUnwindSafe(|| self.lead_on(index, held, context)));
-        if led.is_err() {
+        let led = fenced(|| self.lead_on(index, held, context));
+        if led.is_none() {
             tracing::error!(index, "an event loop panicked and is gone");
             self.pool.loop_ended();
             self.watch.stir();
@@ -151,7 +152,8 @@ impl<L: Loop> Crew<L> {
         let outcome = catch_unwind(AssertUnwindSafe(|| job.run(&mut context.state)));
         if let Err(cause) = outcome {
             self.counters.panics.fetch_add(1, Ordering::Relaxed);
-            job.panicked(cause, &mut context.state);
+            // The cause belongs to the application as well, and so does its destructor.
+            fenced(|| job.panicked(cause, &mut context.state));
         }
     }
 

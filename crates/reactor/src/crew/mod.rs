@@ -11,6 +11,7 @@
 
 mod announce;
 mod class;
+mod fence;
 mod lead;
 mod monitor;
 mod pool;
@@ -26,6 +27,7 @@ use crate::sync::{AtomicU64, Ordering};
 
 pub use announce::{about_to_block, blocking};
 pub use class::{CHEAP, ClassStats, CostClass, SAMPLE_EVERY};
+pub use fence::fenced;
 pub use pool::{Pool, PoolStats, Ticket};
 pub use threads::{StateFactory, ThreadHook, ThreadStart, ThreadState};
 

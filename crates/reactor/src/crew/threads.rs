@@ -3,12 +3,12 @@
 use std::any::Any;
 use std::fmt;
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::announce::{GiveAway, Here};
+use super::fence::fenced;
 use super::pool::{Duty, Parker};
 use super::{CHEAP, CostClass, Crew, Loop, SAMPLE_EVERY};
 use crate::sync::{Ordering, relock};
@@ -214,7 +214,7 @@ impl<L: Loop> Crew<L> {
             self.do_duties(&mut context);
             // The application's destructor runs behind a fence, too.
             let state = context.state.take();
-            let _ = catch_unwind(AssertUnwindSafe(|| drop(state)));
+            fenced(|| drop(state));
         } else {
             self.pool.failed_to_start();
         }
@@ -229,7 +229,7 @@ impl<L: Loop> Crew<L> {
             return Some(None);
         };
         loop {
-            if let Ok(state) = catch_unwind(AssertUnwindSafe(|| factory())) {
+            if let Some(state) = fenced(|| factory()) {
                 return Some(Some(state));
             }
             tracing::error!("the factory of per-thread state panicked; trying again in a second");

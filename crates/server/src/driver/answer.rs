@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use stepwell_proto::http1::{AsField, BodyLength, BodyMode, ResponseHead};
 use stepwell_reactor::Token;
+use stepwell_reactor::crew::fenced;
 
 use super::connection::{Conn, Lent, Outflow, Pending, Phase, Source};
 use super::{HttpDriver, Io, time};
@@ -297,12 +298,15 @@ impl HttpDriver {
             Some(connection) if connection.state.is_about(address) => {
                 let conn = &mut connection.state;
                 let route = conn.lent.as_ref().map_or(RouteId(0), |lent| lent.route);
-                let mut response = self.site.app.settle(route, response);
+                // An error that the application made is shown and dropped here.
+                let mut response = fenced(|| self.site.app.settle(route, response))
+                    .unwrap_or_else(|| Response::plain(status::INTERNAL_SERVER_ERROR));
                 self.answer(conn, address.token, &mut response, route);
             }
             _ => {
                 Counts::one(&self.counts.late);
                 self.hub.forget_gone(address);
+                fenced(|| drop(response));
             }
         }
     }

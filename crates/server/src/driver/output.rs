@@ -159,7 +159,11 @@ impl HttpDriver {
             return false;
         }
         conn.since = self.now;
-        if failed && self.fail_early(conn) {
+        let short = ended && !failed && owes_more(conn, bytes.len());
+        if short {
+            tracing::error!("a streamed body is shorter than it announced");
+        }
+        if (failed || short) && self.fail_early(conn) {
             bytes.clear();
             self.draw = bytes;
             return true;
@@ -170,9 +174,10 @@ impl HttpDriver {
         let Some(outflow) = conn.lent.as_mut().and_then(|lent| lent.outflow.as_mut()) else {
             return true;
         };
-        let mut complete = !failed;
+        let (mut complete, mut ended) = (!failed && !short, ended);
         if let Source::Pipe {
-            left: Some(left), ..
+            left: Some(left),
+            pipe,
         } = &mut outflow.source
         {
             let fits = usize::try_from(*left)
@@ -181,6 +186,9 @@ impl HttpDriver {
             if fits < bytes.len() {
                 tracing::error!("a streamed body is longer than it announced; the rest is cut off");
                 bytes.truncate(fits);
+                // The client has all that it was promised; nobody waits for the rest.
+                pipe.abandon();
+                ended = true;
             }
             *left -= fits as u64;
             complete &= !ended || *left == 0;
@@ -344,6 +352,17 @@ impl HttpDriver {
         }
         conn.since = self.now;
     }
+}
+
+/// Whether the stream that is being sent has promised more than these bytes, where the client
+/// gets a body at all.
+fn owes_more(conn: &Conn, bytes: usize) -> bool {
+    let outflow = conn.lent.as_ref().and_then(|lent| lent.outflow.as_ref());
+    outflow.is_some_and(|outflow| match (&outflow.source, &outflow.head) {
+        (_, Some(head)) if status::forbids_body(head.status) => false,
+        (Source::Pipe { left, .. }, _) => left.is_some_and(|left| left > bytes as u64),
+        (Source::File { .. }, _) => false,
+    })
 }
 
 fn is_later(error: &io::Error) -> bool {

@@ -11,6 +11,7 @@ mod detached;
 mod events;
 mod hand_off;
 mod lifecycle;
+mod mistakes;
 mod refusals;
 mod requests;
 mod responses;

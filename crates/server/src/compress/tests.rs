@@ -95,7 +95,7 @@ fn run_stream(response: Response) -> Vec<u8> {
     };
     assert_eq!(stream.length, None, "an encoded body has no known length");
     let mut writer = BodyWriter::new(Box::new(sent.clone()));
-    (stream.run)(&mut writer).unwrap();
+    stream.run(&mut writer).unwrap();
     sent.bytes()
 }
 
@@ -317,7 +317,7 @@ fn a_flush_brings_out_everything_written() {
             panic!("a streamed body")
         };
         let mut writer = BodyWriter::new(Box::new(sent.clone()));
-        (stream.run)(&mut writer).unwrap();
+        stream.run(&mut writer).unwrap();
         let all = decode(coding, &sent.bytes()).unwrap();
         assert_eq!(all, b"data: one\n\ndata: two\n\ndata: three\n\n");
     }
@@ -357,5 +357,5 @@ fn a_stream_that_fails_stays_a_failure() {
         panic!("a streamed body")
     };
     let mut writer = BodyWriter::new(Box::new(Sent::default()));
-    assert!((stream.run)(&mut writer).is_err());
+    assert!(stream.run(&mut writer).is_err());
 }

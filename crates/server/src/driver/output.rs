@@ -174,25 +174,15 @@ impl HttpDriver {
         let Some(outflow) = conn.lent.as_mut().and_then(|lent| lent.outflow.as_mut()) else {
             return true;
         };
-        let (mut complete, mut ended) = (!failed && !short, ended);
-        if let Source::Pipe {
-            left: Some(left),
-            pipe,
-        } = &mut outflow.source
-        {
-            let fits = usize::try_from(*left)
-                .unwrap_or(usize::MAX)
-                .min(bytes.len());
-            if fits < bytes.len() {
-                tracing::error!("a streamed body is longer than it announced; the rest is cut off");
-                bytes.truncate(fits);
-                // The client has all that it was promised; nobody waits for the rest.
-                pipe.abandon();
-                ended = true;
+        let ended = cut_to_length(&mut outflow.source, &mut bytes) || ended;
+        let lacking = matches!(
+            outflow.source,
+            Source::Pipe {
+                left: Some(1..),
+                ..
             }
-            *left -= fits as u64;
-            complete &= !ended || *left == 0;
-        }
+        );
+        let complete = !failed && !short && !lacking;
         match outflow.mode {
             BodyMode::Chunked => conn.http.chunk(&bytes, &mut self.out),
             BodyMode::Raw | BodyMode::UntilClose => self.out.extend_from_slice(&bytes),
@@ -363,6 +353,30 @@ fn owes_more(conn: &Conn, bytes: usize) -> bool {
         (Source::Pipe { left, .. }, _) => left.is_some_and(|left| left > bytes as u64),
         (Source::File { .. }, _) => false,
     })
+}
+
+/// Counts the bytes off what the stream has announced, and cuts off what is beyond. Answers whether
+/// there was such a thing: the stream is at its end then.
+fn cut_to_length(source: &mut Source, bytes: &mut Vec<u8>) -> bool {
+    let Source::Pipe {
+        left: Some(left),
+        pipe,
+    } = source
+    else {
+        return false;
+    };
+    let fits = usize::try_from(*left)
+        .unwrap_or(usize::MAX)
+        .min(bytes.len());
+    let beyond = fits < bytes.len();
+    if beyond {
+        tracing::error!("a streamed body is longer than it announced; the rest is cut off");
+        bytes.truncate(fits);
+        // The client has all that it was promised; nobody waits for the rest.
+        pipe.abandon();
+    }
+    *left -= fits as u64;
+    beyond
 }
 
 fn is_later(error: &io::Error) -> bool {

@@ -284,29 +284,40 @@ impl HttpDriver {
     /// A request takes longer than its route allows, in the queue or in its handler.
     fn abandon_handler(&mut self, io: &mut Io, token: Token) -> Resume {
         Counts::one(&self.counts.handler_timeouts);
+        if let Some(lent) = io
+            .connections
+            .get_mut(token)
+            .and_then(|c| c.state.lent.as_ref())
+        {
+            let route = self.site.class(lent.route).name();
+            tracing::warn!(
+                route,
+                "a request ran into the timeout of its route: answered 503"
+            );
+        }
+        self.answer_instead(io, token, "the request took longer than its route allows");
+        Resume::Advance(token)
+    }
+
+    /// Answers 503 in place of the handler, or of whoever has detached the request.
+    fn answer_instead(&mut self, io: &mut Io, token: Token, reason: &'static str) {
         self.begin_turn(io, token);
         let Some(connection) = io.connections.get_mut(token) else {
-            return Resume::Nothing;
+            return;
         };
         let conn = &mut connection.state;
         let address = conn.address(token);
-        let (route, waits, ticket) = match &conn.lent {
-            Some(lent) => (lent.route, lent.waits(), lent.ticket),
-            None => return Resume::Nothing,
+        let (waits, ticket) = match &conn.lent {
+            Some(lent) => (lent.waits(), lent.ticket),
+            None => return,
         };
-        let route = self.site.class(route).name();
-        tracing::warn!(
-            route,
-            "a request ran into the timeout of its route: answered 503"
-        );
         conn.http.close_after_response();
-        self.answer_busy(conn, "the request took longer than its route allows");
+        self.answer_busy(conn, reason);
         match waits.then(|| self.withdraw(address, ticket)).flatten() {
             Some(work) => self.drop_work(work),
             // A thread is at it: it can find out that nobody waits any more.
             None => self.hub.note_gone(address),
         }
-        Resume::Advance(token)
     }
 
     fn body_late(&mut self, io: &mut Io, token: Token) -> Resume {
@@ -386,9 +397,27 @@ impl HttpDriver {
         self.stopping = true;
         let tokens: Vec<Token> = io.connections.tokens().collect();
         for token in tokens {
+            self.cut_off(io, token);
             self.drop_connection(io, token);
         }
         Resume::Nothing
+    }
+
+    /// Tells the client of a request that is still being handled that no answer will come, as
+    /// far as the kernel takes that now.
+    fn cut_off(&mut self, io: &mut Io, token: Token) {
+        let found = io.connections.get_mut(token);
+        if found.is_none_or(|connection| connection.state.phase != Phase::Handle) {
+            return;
+        }
+        self.answer_instead(io, token, "the server stops");
+        self.end_turn(io, token);
+        if let Some(connection) = io.connections.get_mut(token) {
+            // Closing with input unread would be a reset, which can destroy the answer.
+            self.budget = BUDGET;
+            connection.state.readable = true;
+            self.discard(connection);
+        }
     }
 }
 

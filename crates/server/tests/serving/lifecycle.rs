@@ -62,6 +62,9 @@ fn what_does_not_end_within_the_grace_time_is_cut_off() {
         "a handler still runs"
     );
     assert!(start.elapsed() >= Duration::from_millis(100));
+    let answer = busy.read_response();
+    assert_eq!(answer.status, 503);
+    assert!(answer.lists("connection", "close"));
     busy.expect_end();
 }
 

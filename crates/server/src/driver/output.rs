@@ -16,6 +16,8 @@ use crate::status;
 const WINDOW: u64 = 256 * 1024;
 /// What it takes of a turn's budget, which is counted in reads of a quarter of its size.
 const WINDOW_COST: u32 = 4;
+/// How much room of an emptied buffer is kept.
+const DRAWN: usize = 128 * 1024;
 
 impl HttpDriver {
     /// Hands the turn's output to the kernel, as far as it takes it.
@@ -47,6 +49,7 @@ impl HttpDriver {
             Err(_) => conn.dead = true,
         }
         self.out.clear();
+        self.out.shrink_to(2 * CORK);
     }
 
     fn flush_pending(&mut self, connection: &mut Connection<Conn>) {
@@ -155,7 +158,7 @@ impl HttpDriver {
             failed,
         } = drawn;
         if bytes.is_empty() && !ended {
-            self.draw = bytes;
+            self.keep_drawn(bytes);
             return false;
         }
         conn.since = self.now;
@@ -164,8 +167,7 @@ impl HttpDriver {
             tracing::error!("a streamed body is shorter than it announced");
         }
         if (failed || short) && self.fail_early(conn) {
-            bytes.clear();
-            self.draw = bytes;
+            self.keep_drawn(bytes);
             return true;
         }
         if self.start_drawn(conn, &bytes, ended && !failed && trailers.is_empty()) {
@@ -188,8 +190,7 @@ impl HttpDriver {
             BodyMode::Raw | BodyMode::UntilClose => self.out.extend_from_slice(&bytes),
             BodyMode::None => {}
         }
-        bytes.clear();
-        self.draw = bytes;
+        self.keep_drawn(bytes);
         if !ended {
             // One piece per turn is enough: its writer is told that there is room again, and
             // announces the next.
@@ -207,6 +208,13 @@ impl HttpDriver {
             conn.dead = true;
         }
         true
+    }
+
+    /// Keeps a buffer that a pipe gave for the next one, unless a large event has made it large.
+    fn keep_drawn(&mut self, mut bytes: Vec<u8>) {
+        bytes.clear();
+        bytes.shrink_to(DRAWN);
+        self.draw = bytes;
     }
 
     /// A streamed answer failed before anything of it left, so the client can still be told.

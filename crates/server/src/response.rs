@@ -109,7 +109,8 @@ impl Response {
     /// else a logged 500. The path is opened as it is given: to serve files that a client names,
     /// join the value of a `{*rest}` parameter, which has no `..` left in it, to a root of yours,
     /// and keep symbolic links that lead elsewhere out of that root. See
-    /// [`attachment`](Self::attachment) for a file that browsers are to save.
+    /// [`attachment`](Self::attachment) for a file that browsers are to save. Ranges are not served
+    /// yet: a client that asks for a part gets the whole.
     pub fn file(path: impl AsRef<Path>) -> Self {
         match Self::open(path.as_ref()) {
             Ok(response) => response,

@@ -90,7 +90,8 @@ impl Server {
     /// Adds an address to listen on: `127.0.0.1:8080`, `[::1]:8080`, `localhost:8080`, port 0 for
     /// any free one, or `unix:/run/app.sock`. May be called several times.
     ///
-    /// The address is bound when the server is started.
+    /// The address is bound when the server is started; of a name with several addresses, the
+    /// first.
     ///
     /// # Errors
     /// When it is not an address, or a name that can't be resolved.

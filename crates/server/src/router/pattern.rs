@@ -40,6 +40,11 @@ impl Pattern {
                 let mend = "leave it out: paths are resolved before they are matched";
                 return Err(bad(pattern, "has a segment of dots", mend));
             }
+            if segment.starts_with(':') || *segment == "*" {
+                // Other routers mean a parameter by it; here it would silently match nothing.
+                let mend = "write {name} for one segment, {*rest} for all that follow";
+                return Err(bad(pattern, "has a parameter of another notation", mend));
+            }
             parsed.normal.push('/');
             parsed.segment(pattern, segment, last)?;
         }

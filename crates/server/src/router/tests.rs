@@ -353,6 +353,8 @@ fn mistakes_are_named_when_the_routes_are_built() {
         ("", "start with a slash"),
         ("/a//b", "empty segment"),
         ("/a/../b", "segment of dots"),
+        ("/users/:id", "{name}"),
+        ("/files/*", "{*rest}"),
         ("/{id", "not closed"),
         ("/id}", "character '}'"),
         ("/{}", "proper name"),

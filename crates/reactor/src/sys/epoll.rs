@@ -134,19 +134,29 @@ impl Poller {
         self.control(libc::EPOLL_CTL_DEL, fd.as_raw_fd(), 0, 0)
     }
 
-    /// Waits up to `timeout_ms` (-1: without limit) for events. An interrupted wait gives none.
+    /// Waits up to `timeout_ms` (-1: without limit) for events. An interrupted wait gives those
+    /// that are there.
     pub fn wait(&self, events: &mut Events, timeout_ms: i32) {
         events.next = 0;
+        let mut count = self.wait_once(events, timeout_ms);
+        if count < 0 {
+            // Interrupted, and if the process was stopped, for long: what has arrived meanwhile
+            // must be seen before the deadlines that have passed.
+            count = self.wait_once(events, 0);
+        }
+        events.filled = count.max(0) as usize;
+    }
+
+    fn wait_once(&self, events: &mut Events, timeout_ms: i32) -> libc::c_int {
         // SAFETY: the buffer outlives the call and its length is passed with it.
-        let count = unsafe {
+        unsafe {
             libc::epoll_wait(
                 self.epoll.as_raw_fd(),
                 events.buffer.as_mut_ptr(),
                 events.buffer.len() as libc::c_int,
                 timeout_ms,
             )
-        };
-        events.filled = count.max(0) as usize;
+        }
     }
 }
 

@@ -99,7 +99,7 @@ impl DecodedPath {
         raw.get(from..to).unwrap_or_default()
     }
 
-    /// Forgets the path; keeps a buffer of ordinary size.
+    /// Forgets the path, so that the raw one counts as canonical; keeps a buffer of ordinary size.
     #[inline]
     pub(crate) fn clear(&mut self) {
         if self.form == Form::Rewritten {
@@ -107,12 +107,6 @@ impl DecodedPath {
             self.text.shrink_to(4096);
             self.form = Form::Raw;
         }
-    }
-
-    /// Says that the raw path is known to be canonical.
-    #[inline]
-    pub(crate) fn set_plain(&mut self) {
-        self.clear();
     }
 }
 

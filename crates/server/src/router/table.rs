@@ -166,7 +166,7 @@ impl Table {
             if let Some(node) = self.nodes.get(node as usize) {
                 let id = node.route(head);
                 if id != node.refused {
-                    path.set_plain();
+                    path.clear();
                     return id;
                 }
             }
